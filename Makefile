@@ -1,0 +1,30 @@
+# Everything a newcomer needs: `make demo` and `make test`. Both set up .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test lint bench clean
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: $(STAMP)  ## play the embedded benchmark: FedAvg, then parallel F-FL Games (Smooth)
+	$(BIN)/flgames play --benchmark colored-digits --variant f-fl-games-smooth --schedule simultaneous --probe-every 1
+
+test: lint  ## lint, types and tests
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)  ## a round's time beside its matrix products
+	$(BIN)/flgames bench
+
+clean:
+	rm -rf $(VENV) build *.egg-info

@@ -1,0 +1,186 @@
+"""How fast a round is, beside the matrix products that it can't avoid, measured in one run.
+
+Times vary between runs and machines; the ratios are what to look at. A product is timed as ``torch.mm`` on the very
+weights that the round uses, in turn with the round itself, so that both see the same machine.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+
+from flgames import contest
+from flgames.client import Site
+from flgames.data.clients import PaintedSamples, Samples
+from flgames.data.spurious import Colour
+from flgames.engines.local import LocalFederation
+from flgames.federation import Action
+from flgames.logits import CHUNK
+from flgames.memory import response_terms
+from flgames.methods.fl_games import FLGames
+from flgames.models import paper_architecture
+from flgames.rules import Rules
+from flgames.server import Server
+from flgames.settings import resolve
+
+IMAGES = 60_000
+SIDE = 28
+MEASURED = 2048
+
+
+def run_bench(console: Console, rounds: int, benchmark: str) -> None:
+    """Print both parts: the times of a round, and the stop rounds."""
+    settings = resolve({"benchmark": benchmark})
+    torch.set_num_threads(settings.threads)
+    console.print(f"{settings.threads} threads, torch {torch.__version__}, batch 256, {IMAGES} images of 28 x 28 x 2")
+    console.print(_speed_table(rounds))
+    console.print("ratio: the time over that of its matrix products alone, same shapes and weights, plain torch\n")
+    _stop_rounds(console, benchmark)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Medians in milliseconds of one case."""
+
+    moves: float
+    move_products: float
+    measure: float
+    measure_products: float
+    samples: int
+
+
+def _speed_table(rounds: int) -> Table:
+    table = Table(title="One simultaneous round (ms)", title_justify="left")
+    for column in (
+        "players",
+        "memory",
+        "moves",
+        "products",
+        "ratio",
+        "moves + measure",
+        "products",
+        "ratio",
+        "samples",
+    ):
+        table.add_column(column, justify="right")
+    for players in (2, 10):
+        for memory in (0, 5):
+            timing = time_rounds(players, memory, rounds)
+            whole, products = timing.moves + timing.measure, timing.move_products + timing.measure_products
+            table.add_row(
+                str(players), str(memory),
+                f"{timing.moves:.1f}", f"{timing.move_products:.1f}", f"{timing.moves / timing.move_products:.2f}",
+                f"{whole:.1f}", f"{products:.1f}", f"{whole / products:.2f}", str(timing.samples),
+            )  # fmt: skip
+    return table
+
+
+def time_rounds(players: int, memory: int, rounds: int, images: int = IMAGES) -> Timing:
+    """Play and measure some rounds on random images, each in turn with its products."""
+    method = FLGames(paper_architecture((2, SIDE, SIDE), 2, variable=False), Rules(memory=memory))
+    clients = _random_clients(players, images)
+    server = Server(LocalFederation({name: method.client(Site(name, s, 0)) for name, s in clients.items()}), memory)
+    server.introduce()
+    method.start(server, seed=0)
+    warm_up = max(memory, 1) + 1  # fills the buffers and the caches
+    times: dict[str, list[float]] = {"moves": [], "move_products": [], "measure": [], "measure_products": []}
+    samples = 0
+    for round_ in range(warm_up + rounds):
+        took = {
+            "move_products": _milliseconds(lambda: _move_products(server, method.rules)),
+            "moves": _milliseconds(partial(method.round, server, round_, 0)),
+        }
+        began = time.perf_counter()
+        samples = server.measure(MEASURED).samples
+        took["measure"] = 1000 * (time.perf_counter() - began)
+        took["measure_products"] = _milliseconds(lambda: _measure_products(server, MEASURED))
+        if round_ >= warm_up:
+            for name, value in took.items():
+                times[name].append(value)
+    return Timing(**{name: statistics.median(values) for name, values in times.items()}, samples=samples)
+
+
+def _random_clients(players: int, images: int) -> dict[str, Samples]:
+    draw = torch.Generator().manual_seed(0)
+    size = (images // players,)
+    return {
+        f"client-{k}": PaintedSamples(
+            torch.randint(0, 256, (*size, SIDE, SIDE), dtype=torch.uint8, generator=draw),
+            torch.randint(0, 2, size, dtype=torch.uint8, generator=draw),
+            torch.randint(0, 2, size, dtype=torch.uint8, generator=draw),
+            Colour(),
+        )
+        for k in range(players)
+    }
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return 1000 * (time.perf_counter() - began)
+
+
+def _matrices(action: Action) -> list[Tensor]:
+    return [weights for name, weights in action.weights.items() if weights.ndim == 2]
+
+
+@torch.inference_mode()
+def _move_products(server: Server, rules: Rules) -> None:
+    """Of every player's move: its opponents' forward passes, its own, and the gradients of its weights."""
+    first = torch.rand(256, 2 * SIDE * SIDE)
+    for player in server.clients:
+        _, opponents = response_terms(player, server.known, rules.memory, rules.memory_mode)
+        own = server.known.buffers[player].current
+        for action in [action for _, action in opponents]:
+            _forward(first, _matrices(action))
+        activations = _forward(first, _matrices(own))
+        gradient = torch.rand(256, activations[-1].shape[1])
+        for place, weights in reversed(list(enumerate(_matrices(own)))):
+            torch.mm(gradient.T, activations[place])
+            if place:  # nobody needs the gradient of the input
+                gradient = torch.mm(gradient, weights)
+
+
+@torch.inference_mode()
+def _measure_products(server: Server, samples: int) -> None:
+    """Of counting: the forward pass of every action, all of which are new, on every client's share of the samples."""
+    chunk = torch.rand(CHUNK, 2 * SIDE * SIDE)
+    chunks = -(-samples // len(server.clients) // CHUNK)
+    for _ in range(len(server.clients) * chunks):
+        for action in server.known.current:
+            _forward(chunk, _matrices(action))
+
+
+def _forward(inputs: Tensor, matrices: Sequence[Tensor]) -> list[Tensor]:
+    """The products of a perceptron without what stands between them; inputs of each layer, and the output."""
+    steps = [inputs]
+    for weights in matrices:
+        steps.append(torch.mm(steps[-1], weights.T))
+    return steps
+
+
+def _stop_rounds(console: Console, benchmark: str) -> None:
+    """Play the same game twice, deciding by estimates and by exact counts, and compare where it stops."""
+    stops = {}
+    for name, measured in {"estimates": MEASURED if benchmark == "colored-mnist" else 256, "exact counts": 0}.items():
+        settings = resolve({"benchmark": benchmark, "against": "none", "measure_samples": measured})
+        source = contest.chosen_benchmark(settings)
+        clients = source.training_clients(settings.seed)
+        architecture = paper_architecture(source.input_shape(clients), source.classes, variable=False)
+        play = contest.set_up(contest.entries(settings)[0], clients, architecture, settings.seed, torch.device("cpu"))
+        play.start()
+        end = play.run()
+        stops[name] = play.next_round
+        console.print(
+            f"{settings.title} on {source.title}, {play.rule}, by {name}: "
+            f"ended by {end} after {play.next_round} rounds, {play.seconds:.1f} s"
+        )
+    console.print("the same round" if len(set(stops.values())) == 1 else "DIFFERENT ROUNDS: the estimates are wrong")

@@ -1,0 +1,200 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import click
+import typer
+from click.core import ParameterSource
+from rich.console import Console
+
+from flgames import __version__
+from flgames.contest import Interrupted, contest
+from flgames.data.benchmarks import NAMES as BENCHMARKS
+from flgames.errors import ClientFailure, Diverged, UserError
+from flgames.presets import VARIANTS
+from flgames.report.live import LiveLine
+from flgames.report.summary import summarise
+from flgames.runs import RunFolder
+from flgames.settings import Settings, resolve
+
+app = typer.Typer(
+    help="FL Games: federated learning whose model keeps working on clients it has never seen.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+WHAT = "What is played"
+GAME = "The game"
+RESPONSE = "A player's response"
+PHI = "The representation phi"
+STOP = "When it ends"
+RUN = "The run"
+
+Option = typer.Option
+
+
+@app.callback(invoke_without_command=True)
+def main(version: Annotated[bool, Option("--version", help="Show the version and leave.")] = False) -> None:
+    if version:
+        typer.echo(f"flgames {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def play(
+    context: typer.Context,
+    benchmark: Annotated[str | None, Option(help=f"One of: {', '.join(BENCHMARKS)}. Default: colored-digits, which is embedded.", rich_help_panel=WHAT)] = None,
+    variant: Annotated[str | None, Option(help=f"The paper's name for a choice of knobs: {', '.join(VARIANTS)}. F keeps phi fixed at the identity, V learns it; Smooth answers to the opponents' memory; Fast moves phi by full-batch gradients. Each knob below overrides it. Default: f-fl-games-smooth.", rich_help_panel=WHAT)] = None,
+    against: Annotated[str | None, Option(help="Play this method first on the same clients, to compare: fedavg (default) or none.", rich_help_panel=WHAT)] = None,
+    pixels: Annotated[str | None, Option(help="grey (default) keeps grey levels; binary makes every pixel black or white, as IRM Games does.", rich_help_panel=WHAT)] = None,
+    side: Annotated[int | None, Option(help="Pixels a side; 14 halves Colored MNIST, as Arjovsky et al. do.", rich_help_panel=WHAT)] = None,
+    initialisation: Annotated[str | None, Option(help="torch (default), or glorot, as Keras starts and so IRM Games did.", rich_help_panel=WHAT)] = None,
+    fedavg_rounds: Annotated[int | None, Option(help="Rounds of FedAvg. Default: the benchmark's.", rich_help_panel=WHAT)] = None,
+    fedavg_local_steps: Annotated[str | None, Option(help="Local steps of FedAvg in a round: a number, a percentage of the batches, or all. Default: 10.", rich_help_panel=WHAT)] = None,
+    schedule: Annotated[str | None, Option(help="Best response dynamics: clockwise, one player at a time in a fixed order (the paper's sequential); simultaneous, all players at once against the round before (the paper's parallel, default); random, one player drawn at a time.", rich_help_panel=GAME)] = None,
+    participation: Annotated[float | None, Option(help="Fraction of players that move in a simultaneous round; the others keep their last action. Default: 1.", rich_help_panel=GAME)] = None,
+    memory: Annotated[int | None, Option(help="Size of the buffer of each opponent's played actions, first in first out; 0 answers to current actions only. Smooth means 5.", rich_help_panel=GAME)] = None,
+    memory_mode: Annotated[str | None, Option(help="How memory enters the loss: history, the mean of each opponent's buffer in its place (default); paper, as printed, on top of the current action; normalised, as printed and divided by its weights.", rich_help_panel=GAME)] = None,
+    local_steps: Annotated[str | None, Option(help="Gradient steps a move: a number, a percentage of the client's batches, or all. More steps come nearer to an exact best response. Default: 1.", rich_help_panel=RESPONSE)] = None,
+    full_batch: Annotated[bool | None, Option("--full-batch/--mini-batch", help="Take each step on all of the client's samples: gradient descent. Default: mini-batch.", rich_help_panel=RESPONSE)] = None,
+    batch_size: Annotated[int | None, Option(help="Samples a mini-batch. Default: 256.", rich_help_panel=RESPONSE)] = None,
+    learning_rate: Annotated[float | None, Option(help="Of the players' optimiser. Default: the paper's for the benchmark.", rich_help_panel=RESPONSE)] = None,
+    optimiser: Annotated[str | None, Option(help="adam, kept by the client across rounds (default), or sgd.", rich_help_panel=RESPONSE)] = None,
+    representation: Annotated[str | None, Option(help="fixed or variable; the variant says which.", rich_help_panel=PHI)] = None,
+    phi_batches: Annotated[str | None, Option(help="Batches in a client's gradient of phi: a number, a percentage, or all. Default: 1.", rich_help_panel=PHI)] = None,
+    fast: Annotated[bool, Option("--fast", help="The same as --phi-batches all: full-batch gradient descent over phi.", rich_help_panel=PHI)] = False,
+    phi_every: Annotated[str | None, Option(help="Predictor rounds between two moves of phi: a number, or sweep, once all players have moved, as IRM Games does. Default: 1.", rich_help_panel=PHI)] = None,
+    phi_learning_rate: Annotated[float | None, Option(help="Of the server's optimiser. Default: the paper's for the benchmark.", rich_help_panel=PHI)] = None,
+    phi_optimiser: Annotated[str | None, Option(help="adam (default) or sgd, plain FedSGD.", rich_help_panel=PHI)] = None,
+    stop_below: Annotated[str | None, Option(help="Stop when training accuracy has been above this and falls below it, or never. Default: the preset of benchmark and variant.", rich_help_panel=STOP)] = None,
+    warm_start: Annotated[int | None, Option(help="Rounds in which it can't stop. Default: the number of players if phi is fixed, else the batches of an epoch.", rich_help_panel=STOP)] = None,
+    rounds: Annotated[int | None, Option(help="Rounds at most. Default: 500.", rich_help_panel=STOP)] = None,
+    measure_samples: Annotated[int | None, Option(help="Training samples that a measure looks at first; more are counted, to the last one, where these can't decide. 0: always all. Default: 2048.", rich_help_panel=STOP)] = None,
+    seed: Annotated[int | None, Option(help="Drives data, initialisation, batches and schedule. Default: 0.", rich_help_panel=RUN)] = None,
+    seeds: Annotated[int | None, Option(help="Play so many seeds, from --seed on, and show mean and standard deviation. Default: 1.", rich_help_panel=RUN)] = None,
+    probe_every: Annotated[int | None, Option(help="Show the unseen client every so many rounds, for the curves only; nothing that trains or stops can see it. 0: at the end only (default).", rich_help_panel=RUN)] = None,
+    checkpoint_seconds: Annotated[float | None, Option(help="Save the whole state this often; 0: after every round. Default: 20.", rich_help_panel=RUN)] = None,
+    device: Annotated[str | None, Option(help="auto (default), cpu, cuda, ...", rich_help_panel=RUN)] = None,
+    threads: Annotated[int | None, Option(help="Threads for matrix products. Default: the machine's cores, at most 8.", rich_help_panel=RUN)] = None,
+    config: Annotated[Path | None, Option(help="A TOML file with any of these options; the command line wins.", rich_help_panel=RUN)] = None,
+    out: Annotated[Path | None, Option(help="The run folder, new or empty. Default: runs/TIME-BENCHMARK-VARIANT.", rich_help_panel=RUN)] = None,
+    resume: Annotated[Path | None, Option(help="Go on with the run in this folder.", rich_help_panel=RUN)] = None,
+) -> None:  # fmt: skip
+    """Play a game and see what it learnt: a table, curves.png and profile.png in a run folder."""
+    with _exit_codes():
+        given = _given(context)
+        if resume is not None:
+            run = _resumed(resume, given, config, out)
+        else:
+            run = RunFolder.create(out, resolve(given, config))
+        _play(run)
+
+
+def _play(run: RunFolder) -> None:
+    console = Console(highlight=False)
+    console.print(f"run folder: {run.path}", soft_wrap=True)
+    with run.locked():
+        try:
+            with _signals(console) as interrupted, LiveLine(console) as live:
+                contest(run, live, interrupted)
+        except Interrupted:
+            console.print(f"Stopped; the state is saved. Go on with: flgames play --resume {run.path}", soft_wrap=True)
+            raise typer.Exit(130) from None
+        summarise(run, console)
+
+
+def _given(context: typer.Context) -> dict[str, Any]:
+    """The settings that were given by hand."""
+    given = {
+        name: value
+        for name, value in context.params.items()
+        if name in Settings.model_fields and context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
+    if context.params["fast"]:
+        given["phi_batches"] = "all"
+    if "stop_below" in given and given["stop_below"] != "never":
+        try:
+            given["stop_below"] = float(given["stop_below"])
+        except ValueError:
+            raise UserError(
+                f"--stop-below is a training accuracy or never; {given['stop_below']!r} is neither."
+            ) from None
+    if str(given.get("phi_every", "")).isdigit():
+        given["phi_every"] = int(given["phi_every"])
+    return given
+
+
+def _resumed(path: Path, given: dict[str, Any], config: Path | None, out: Path | None) -> RunFolder:
+    run = RunFolder.open(path)
+    if config or out:
+        raise UserError("--resume goes on with a run as it was set up: leave out --config and --out.")
+    for name, value in given.items():
+        if str(getattr(run.settings, name)) != str(value):
+            raise UserError(
+                f"{path} belongs to another run: its --{name.replace('_', '-')} is {getattr(run.settings, name)}, "
+                f"not {value}."
+            )
+    return run
+
+
+@contextmanager
+def _signals(console: Console) -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM end the game after the round that is being played; a second Ctrl-C ends it at once."""
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        console.print("Finishing this round ...")
+
+    previous = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _exit_codes() -> Iterator[None]:
+    """One sentence for the one who can do something about it: 2 for what was given, 1 for what happened."""
+    try:
+        yield
+    except UserError as error:
+        _say(str(error))
+        raise typer.Exit(2) from None
+    except (Diverged, ClientFailure) as error:
+        _say(str(error))
+        raise typer.Exit(1) from None
+
+
+def _say(message: str) -> None:
+    click.echo(f"flgames: {message}", err=True)
+
+
+@app.command()
+def bench(
+    rounds: Annotated[int, Option(help="Rounds that are timed in each case.")] = 20,
+    benchmark: Annotated[str, Option(help="Where the stop rounds are compared: colored-mnist takes some minutes, colored-digits seconds.")] = "colored-mnist",
+) -> None:  # fmt: skip
+    """Time a round beside the matrix products that it can't avoid, and check that estimates stop where exact counts do."""
+    from flgames.bench import run_bench
+
+    with _exit_codes():
+        run_bench(Console(highlight=False), rounds, benchmark)
+
+
+if __name__ == "__main__":
+    sys.exit(app())

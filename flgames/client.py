@@ -1,0 +1,110 @@
+"""A client: its samples, what it knows of the others, and what it does when it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from flgames.data.clients import Samples
+from flgames.federation import Action, Answer, Ask
+from flgames.game import weighted_sum
+from flgames.logits import LogitCache
+from flgames.measures import Counts
+from flgames.memory import InformationSet, Term
+from flgames.models import Architecture
+from flgames.seeds import generator, torch_seed
+
+Task = Callable[..., Answer]
+
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a client lives: its name, its private samples, the run's seed and the device that it computes on."""
+
+    name: str
+    samples: Samples
+    seed: int
+    device: torch.device = CPU
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.samples, Samples):
+            raise TypeError(f"{self.name}: a client trains on Samples, not on {type(self.samples).__name__}")
+
+
+class Client:
+    """What every method's client can do: introduce itself, and count how w_av does on its samples.
+
+    Methods subclass it and add tasks. The state that a client keeps between rounds is :meth:`state_dict`; samples
+    never leave.
+    """
+
+    def __init__(self, site: Site, architecture: Architecture, memory: int = 0) -> None:
+        self.site = site
+        self.known = InformationSet(memory)
+        self.loss = architecture.loss
+        with torch_seed(site.seed, "discarded"):
+            self.representation = architecture.representation().to(site.device).eval()
+            self.predictor = architecture.predictor().to(site.device)
+            # Speaks with the voice of whichever action is put into it; its own weights are never used.
+            self.mouthpiece = architecture.predictor().to(site.device).eval()
+        self.representation.requires_grad_(False)
+        self.mouthpiece.requires_grad_(False)
+        self._loaded_phi = -1
+        order = generator(site.seed, "counting order", site.name).permutation(len(site.samples))
+        self.cache = LogitCache(site.samples, torch.from_numpy(order), self.mouthpiece, site.device)
+
+    def tasks(self) -> dict[str, Task]:
+        """What this client can be asked."""
+        return {"introduce": self.introduce, "count": self.count}
+
+    def answer(self, ask: Ask) -> Answer:
+        """Take in the news, then do the task."""
+        self.known.receive(self._here(action) for action in ask.news)
+        phi = self.known.phi
+        if phi is not None and phi.version != self._loaded_phi:
+            self.representation.load_state_dict(phi.weights)
+            self._loaded_phi = phi.version
+        return self.tasks()[ask.task](**ask.arguments)
+
+    def _here(self, action: Action) -> Action:
+        weights = {name: tensor.to(self.site.device) for name, tensor in action.weights.items()}
+        return replace(action, weights=weights)
+
+    def introduce(self) -> Answer:
+        """How many samples this client has: N_k."""
+        return Answer(numbers={"samples": len(self.site.samples)})
+
+    def count(self, samples: int) -> Answer:
+        """Confusion counts and loss sum of w_av on (at least) the first so many samples of a fixed random order."""
+        chunks = self.cache.chunks(samples)
+        actions = self.known.current
+        logits = self.cached_logits([(1 / len(actions), action) for action in actions], chunks)
+        counts = Counts.of(logits, self.cache.targets(chunks))
+        return Answer({"confusion": counts.confusion}, {"loss_sum": counts.loss_sum})
+
+    def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs and targets of these samples, on this client's device."""
+        inputs, targets = self.site.samples.batch(index)
+        return inputs.to(self.site.device), targets.to(self.site.device)
+
+    def cached_logits(self, terms: Sequence[Term], chunks: int) -> Tensor:
+        """The weighted sum of these actions' logits on the first chunks; only new actions are evaluated."""
+        buffers = self.known.buffers.values()
+        keep = {action.key for buffer in buffers for action in (*buffer.played, buffer.current)}
+        per_action = self.cache.logits(
+            [action for _, action in terms], chunks, self.representation, self._loaded_phi, keep
+        )
+        return weighted_sum((weight, logits) for (weight, _), logits in zip(terms, per_action, strict=True))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"known": self.known.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.known.load_state_dict(state["known"])
+        self._loaded_phi = -1

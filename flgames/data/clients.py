@@ -1,0 +1,110 @@
+"""The samples of a training client, and of the client that is held out. They are different types on purpose.
+
+Everything that trains, stops or selects takes :class:`Samples`. A :class:`HeldOut` client is not one: it has no
+batches to learn from, and only measures know how to read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from flgames.data.spurious import SpuriousFeature
+from flgames.seeds import generator
+
+
+@runtime_checkable
+class Samples(Protocol):
+    """What a training client learns from."""
+
+    def __len__(self) -> int: ...
+
+    def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs and targets of these samples."""
+
+
+@dataclass(frozen=True)
+class ArraySamples:
+    """Inputs and targets as they are."""
+
+    inputs: Tensor
+    targets: Tensor
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        return self.inputs[index], self.targets[index]
+
+
+@dataclass(frozen=True)
+class PaintedSamples:
+    """uint8 images with a spurious feature, painted when a batch is asked for."""
+
+    images: Tensor
+    labels: Tensor
+    codes: Tensor
+    feature: SpuriousFeature
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        return self.feature.paint(self.images[index], self.codes[index].long()), self.labels[index].long()
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A client that nobody trains on: its images with the spurious feature agreeing and conflicting with the label."""
+
+    images: Tensor
+    labels: Tensor
+    codes: Tensor
+    feature: SpuriousFeature
+    classes: int
+    flip: float
+    ceiling: float
+
+    def pairs(self, chunk: int) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+        """In chunks: images that agree, the same images in conflict, labels, and which of the two the client has."""
+        for start in range(0, len(self.labels), chunk):
+            part = slice(start, start + chunk)
+            images, labels = self.images[part], self.labels[part].long()
+            agreeing = self.feature.paint(images, labels)
+            conflicting = self.feature.paint(images, (labels + 1) % self.classes)
+            yield agreeing, conflicting, labels, self.codes[part] == labels
+
+
+class BatchStream:
+    """An endless stream of full mini-batches: shuffled epochs, one after the other.
+
+    Batch number b is a pure function of (seed, client, purpose, b), so a resumed or rejoining client draws what it
+    would have drawn.
+    """
+
+    def __init__(self, samples: int, batch_size: int, seed: int, client: str, purpose: str) -> None:
+        self.samples = samples
+        self.batch_size = min(batch_size, samples)
+        self._origin = (seed, purpose, client)
+        self._epochs: dict[int, np.ndarray] = {}
+
+    def batch(self, number: int) -> Tensor:
+        start = number * self.batch_size
+        first, offset = divmod(start, self.samples)
+        index = self._epoch(first)[offset : offset + self.batch_size]
+        if len(index) < self.batch_size:
+            index = np.concatenate([index, self._epoch(first + 1)[: self.batch_size - len(index)]])
+        return torch.from_numpy(index)
+
+    def _epoch(self, number: int) -> np.ndarray:
+        if number not in self._epochs:
+            seed, purpose, client = self._origin
+            # Two epochs at most are in use; older ones can be drawn again.
+            self._epochs = {k: v for k, v in self._epochs.items() if k == number - 1}
+            self._epochs[number] = generator(seed, "batches", purpose, client, number).permutation(self.samples)
+        return self._epochs[number]

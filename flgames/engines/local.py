@@ -1,0 +1,30 @@
+"""The federation in this process: nothing is serialised, and clients share one copy of every action."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flgames.client import Client
+from flgames.federation import Answers, Ask
+
+
+class LocalFederation:
+    """Clients as objects. An error in a client is an error of ours and is raised, not reported."""
+
+    def __init__(self, clients: Mapping[str, Client]) -> None:
+        self._clients = dict(clients)
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        return tuple(self._clients)
+
+    def ask(self, asks: Mapping[str, Ask], timeout: float | None = None) -> Answers:
+        return Answers({name: self._clients[name].answer(ask) for name, ask in asks.items()})
+
+    def save(self, round_: int) -> dict[str, Any]:
+        return {name: client.state_dict() for name, client in self._clients.items()}
+
+    def restore(self, round_: int, saved: dict[str, Any]) -> None:
+        for name, client in self._clients.items():
+            client.load_state_dict(saved[name])

@@ -1,0 +1,26 @@
+"""The errors a person can meet, each written for the one who caused it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Something the user gave can't be used: one sentence that says what, what is allowed, and what to do."""
+
+
+class Diverged(Exception):
+    """A loss became NaN or infinite; the message names the round and the player."""
+
+
+class ClientFailure(Exception):
+    """No client answered what the server asked, so that the game can't go on."""
+
+
+def unknown(what: str, given: str, known: Iterable[str]) -> UserError:
+    """The error for a name that does not exist, with the nearest that does."""
+    names = sorted(known)
+    nearest = difflib.get_close_matches(given, names, n=1, cutoff=0.4)
+    hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+    return UserError(f"Unknown {what} {given!r}.{hint} Known: {', '.join(names)}.")

@@ -1,0 +1,159 @@
+"""What is measured: counts of training predictions per client, and the invariance profile of a model.
+
+A training measure is made of what clients return, confusion counts and loss sums. The invariance profile is made
+from a held-out client and is read by people only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from flgames.data.clients import HeldOut
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How one client's samples were predicted: ``confusion[y, prediction]``, and the sum of their losses."""
+
+    confusion: Tensor
+    loss_sum: float
+
+    @classmethod
+    def of(cls, logits: Tensor, targets: Tensor) -> Counts:
+        classes = logits.shape[1]
+        pairs = targets * classes + logits.argmax(1)
+        confusion = torch.bincount(pairs, minlength=classes * classes).reshape(classes, classes)
+        losses = functional.cross_entropy(logits, targets, reduction="none")
+        return cls(confusion.cpu(), float(losses.double().sum()))
+
+    @property
+    def samples(self) -> int:
+        return int(self.confusion.sum())
+
+    @property
+    def correct(self) -> int:
+        return int(self.confusion.diagonal().sum())
+
+    @property
+    def accuracy(self) -> float:
+        return self.correct / self.samples
+
+
+@dataclass(frozen=True)
+class TrainingMeasure:
+    """The counts of every training client that answered, on a fixed part of its samples or on all."""
+
+    clients: Mapping[str, Counts]
+    population: int
+
+    @property
+    def samples(self) -> int:
+        return sum(counts.samples for counts in self.clients.values())
+
+    @property
+    def exact(self) -> bool:
+        """Whether every training sample was counted."""
+        return self.samples == self.population
+
+    @property
+    def accuracy(self) -> float:
+        """Pooled over clients; each client stands for its number of samples."""
+        return sum(counts.correct for counts in self.clients.values()) / self.samples
+
+    @property
+    def spread(self) -> float:
+        """Between the best and the worst client."""
+        accuracies = [counts.accuracy for counts in self.clients.values()]
+        return max(accuracies) - min(accuracies)
+
+    @property
+    def standard_error(self) -> float:
+        """Of the pooled accuracy, as an estimate for all training samples: 0 when they were all counted."""
+        left_out = 1 - self.samples / self.population
+        # Never judge the spread of a coin from a sample in which it always fell on the same side.
+        share = min(max(self.accuracy, 1 / self.samples), 1 - 1 / self.samples)
+        return math.sqrt(share * (1 - share) / self.samples * left_out)
+
+
+def oscillation(accuracies: Sequence[float]) -> float:
+    """The mean absolute change from round to round."""
+    changes = [abs(after - before) for before, after in itertools.pairwise(accuracies)]
+    return sum(changes) / len(changes) if changes else 0.0
+
+
+@dataclass(frozen=True)
+class InvarianceProfile:
+    """How a model does on held-out images when the spurious feature agrees with the label and when it conflicts.
+
+    Accuracy at any flip rate p is the straight line ``(1 - p) agree + p conflict``. A shortcut learner is steep; an
+    invariant model is flat, at ``ceiling`` at best; a constant one is flat at chance: read mean and flip rate together.
+    """
+
+    agree: float
+    conflict: float
+    flip_rate: float
+    """The share of predictions that change when only the spurious feature changes."""
+    unseen: float
+    """Accuracy on the held-out client as it is, with its own flip probability."""
+    unseen_p: float
+    ceiling: float
+    """What a perfect invariant model reaches: label noise leaves no more."""
+
+    @property
+    def mean(self) -> float:
+        return (self.agree + self.conflict) / 2
+
+    @property
+    def worst(self) -> float:
+        return min(self.agree, self.conflict)
+
+    @property
+    def slope(self) -> float:
+        return self.conflict - self.agree
+
+    @property
+    def reversed(self) -> bool:
+        """Above the ceiling the spurious feature is used the wrong way round: not a better model."""
+        return self.unseen > self.ceiling
+
+    def at(self, p: float) -> float:
+        """Accuracy on a client whose spurious feature is flipped with probability p."""
+        return (1 - p) * self.agree + p * self.conflict
+
+    def as_dict(self) -> dict[str, Any]:
+        derived = {"mean": self.mean, "worst": self.worst, "slope": self.slope, "reversed": self.reversed}
+        return asdict(self) | derived
+
+
+@torch.inference_mode()
+def invariance_profile(
+    model: nn.Module, held_out: HeldOut, device: torch.device, chunk: int = 2048
+) -> InvarianceProfile:
+    """Evaluate each held-out image exactly twice, with the spurious feature agreeing and conflicting."""
+    model = model.to(device).eval()
+    agree = conflict = flips = unseen = total = 0
+    for inputs_agree, inputs_conflict, labels, agrees in held_out.pairs(chunk):
+        labels, agrees = labels.to(device), agrees.to(device)
+        when_agree = model(inputs_agree.to(device)).argmax(1)
+        when_conflict = model(inputs_conflict.to(device)).argmax(1)
+        agree += int((when_agree == labels).sum())
+        conflict += int((when_conflict == labels).sum())
+        flips += int((when_agree != when_conflict).sum())
+        unseen += int((torch.where(agrees, when_agree, when_conflict) == labels).sum())
+        total += len(labels)
+    return InvarianceProfile(
+        agree=agree / total,
+        conflict=conflict / total,
+        flip_rate=flips / total,
+        unseen=unseen / total,
+        unseen_p=held_out.flip,
+        ceiling=held_out.ceiling,
+    )

@@ -1,0 +1,138 @@
+"""What a participant knows of the others: FIFO buffers of played actions, and phi.
+
+The paper calls it the information set P_k. The server has one too. An action that arrives is kept by reference; in
+process, N participants share one copy.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from flgames.federation import Action
+
+MemoryMode = Literal["history", "paper", "normalised"]
+
+PHI = "phi"
+"""The author under which the shared representation travels; it is not a player."""
+
+Term = tuple[float, Action]
+"""A weight and the action that it multiplies in an ensemble."""
+
+
+class Buffer:
+    """The newest actions of one player, first in first out.
+
+    ``current`` is what the player plays now. ``played`` holds at most ``capacity`` actions, the newest last, and is
+    empty until the player moves for the first time: an initial action is current without having been played.
+    """
+
+    def __init__(self, initial: Action, capacity: int) -> None:
+        self.current = initial
+        self.played: deque[Action] = deque(maxlen=max(capacity, 1))
+        if initial.version > 0:
+            self.played.append(initial)
+
+    def play(self, action: Action) -> None:
+        if action.version <= self.current.version:
+            raise ValueError(f"{action.key} is not newer than {self.current.key}: buffers are filled in order")
+        self.current = action
+        self.played.append(action)
+
+    def history(self) -> list[Term]:
+        """The uniform mean of the buffer; of the initial action while nothing has been played."""
+        entries = list(self.played) or [self.current]
+        return [(1 / len(entries), action) for action in entries]
+
+
+class InformationSet:
+    """The buffers of all players, in the order in which they were first heard of, and phi."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.buffers: dict[str, Buffer] = {}
+        self.phi: Action | None = None
+
+    def receive(self, news: Iterable[Action]) -> None:
+        for action in news:
+            if action.author == PHI:
+                self.phi = action
+            elif action.author in self.buffers:
+                self.buffers[action.author].play(action)
+            else:
+                self.buffers[action.author] = Buffer(action, self.capacity)
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        return tuple(self.buffers)
+
+    @property
+    def current(self) -> list[Action]:
+        """One action a player: what w_av is made of."""
+        return [buffer.current for buffer in self.buffers.values()]
+
+    def newer_than(self, known: dict[str, int]) -> tuple[Action, ...]:
+        """What a participant that knows these versions has not seen, oldest first, as far as memory reaches."""
+        news = [self.phi] if self.phi is not None and self.phi.version > known.get(PHI, -1) else []
+        for player, buffer in self.buffers.items():
+            entries = list(buffer.played) if buffer.current.version > 0 else [buffer.current]
+            news += [action for action in entries if action.version > known.get(player, -1)]
+        return tuple(news)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "phi": _pack(self.phi) if self.phi else None,
+            "buffers": [
+                {"current": _pack(buffer.current), "played": [_pack(action) for action in buffer.played]}
+                for buffer in self.buffers.values()
+            ],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.phi = _unpack(state["phi"]) if state["phi"] else None
+        self.buffers = {}
+        for saved in state["buffers"]:
+            buffer = Buffer(_unpack(saved["current"]), self.capacity)
+            buffer.played.clear()
+            buffer.played.extend(map(_unpack, saved["played"]))
+            self.buffers[buffer.current.author] = buffer
+
+
+def response_terms(player: str, known: InformationSet, memory: int, mode: MemoryMode) -> tuple[float, list[Term]]:
+    """The ensemble that a player answers to: its own weight, and the opponents as (weight, action).
+
+    Without memory, eq. (1): (w_k + sum of w_q) / N. With memory the three readings of the paper's memory objective:
+
+    ``history``
+        (w_k + sum over opponents of their buffer's mean) / N: the response to the opponents' windowed history.
+    ``paper``
+        as printed: the current action *and* the buffer's mean, both over N, so that the weights sum to (2N-1)/N.
+    ``normalised``
+        as printed, but divided by the 2N-1 weights that are there.
+
+    The newest buffer entry is the current action, so its weights are added and it is evaluated once.
+    """
+    players = len(known.buffers)
+    total = 2 * players - 1 if memory and mode == "normalised" else players
+    terms: list[Term] = []
+    for opponent, buffer in known.buffers.items():
+        if opponent == player:
+            continue
+        if not memory:
+            terms.append((1.0, buffer.current))
+            continue
+        history = buffer.history()
+        if mode != "history":
+            weight, newest = history[-1]
+            history[-1] = (weight + 1, newest)
+        terms += history
+    return 1 / total, [(weight / total, action) for weight, action in terms]
+
+
+def _pack(action: Action) -> dict[str, Any]:
+    return {"author": action.author, "version": action.version, "weights": action.weights}
+
+
+def _unpack(saved: dict[str, Any]) -> Action:
+    return Action(**saved)

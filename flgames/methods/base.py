@@ -1,0 +1,69 @@
+"""The contract that every method answers to, so that a comparison is fair and one loop plays them all."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from flgames.client import Client, Site
+from flgames.federation import Answer, Weights
+from flgames.models import Architecture
+from flgames.server import Server
+
+
+@dataclass(frozen=True)
+class Move:
+    """What happened in a round: what moved, and the loss of each client that took part."""
+
+    kind: Literal["phi", "predictors", "model"]
+    losses: Mapping[str, float]
+
+
+class Method(ABC):
+    """A federated learning method: how its clients are made, how it starts, and what one round does.
+
+    What it has learnt is the ensemble of the server's information set; whatever else it keeps between rounds is its
+    :meth:`state_dict`.
+    """
+
+    architecture: Architecture
+    memory: int = 0
+
+    @abstractmethod
+    def client(self, site: Site) -> Client:
+        """This method's client at a site."""
+
+    @abstractmethod
+    def start(self, server: Server, seed: int) -> None:
+        """Publish what is played before the first round."""
+
+    @abstractmethod
+    def round(self, server: Server, round_: int, seed: int) -> Move:
+        """Play one round: ask clients, publish what comes of it."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any], server: Server) -> None:
+        """Go on from :meth:`state_dict`; the server's information set has been restored already."""
+
+
+def losses_of(answers: Mapping[str, Answer]) -> dict[str, float]:
+    """The loss that each client reported."""
+    return {client: float(answer.numbers["loss"]) for client, answer in answers.items()}
+
+
+def weighted_mean(tensors: Mapping[str, Weights], samples: Mapping[str, int]) -> Weights:
+    """The clients' tensors with weights N_k/N; counters, which have no mean, are taken from the first client."""
+    total = sum(samples[client] for client in tensors)
+    first = next(iter(tensors.values()))
+    mean = {name: torch.zeros_like(like) if like.is_floating_point() else like for name, like in first.items()}
+    for client, own in tensors.items():
+        for name, value in mean.items():
+            if value.is_floating_point():
+                value.add_(own[name], alpha=samples[client] / total)
+    return mean

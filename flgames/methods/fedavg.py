@@ -1,0 +1,92 @@
+"""FedAvg: Communication-Efficient Learning of Deep Networks from Decentralized Data.
+
+H. Brendan McMahan, Eider Moore, Daniel Ramage, Seth Hampson, Blaise Agüera y Arcas, 2017,
+https://arxiv.org/abs/1602.05629
+
+One model for all: each client trains it for some steps, the server takes the mean of the weights by N_k/N.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from flgames.client import Client, Site, Task
+from flgames.data.clients import BatchStream
+from flgames.federation import Action, Answer
+from flgames.methods.base import Method, Move, losses_of, weighted_mean
+from flgames.models import Architecture, initial_weights, snapshot
+from flgames.rules import OptimiserName, Share, batches_in, make_optimiser
+from flgames.server import Server
+
+MODEL = "model"
+"""The author of the one shared model: FedAvg's ensemble has a single member."""
+
+
+class FedAvgRules(BaseModel):
+    """FedAvg's knobs. The paper gives none for its baselines; these are ours."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    local_steps: Share = 10
+    batch_size: int = Field(default=256, ge=1)
+    learning_rate: float = Field(default=2.5e-4, gt=0)
+    optimiser: OptimiserName = "adam"
+
+
+class Trainer(Client):
+    """A client that trains the shared model on its own samples, with a new optimiser each round."""
+
+    def __init__(self, site: Site, architecture: Architecture, rules: FedAvgRules) -> None:
+        super().__init__(site, architecture)
+        self.rules = rules
+        self.rounds = 0
+        self.batches = BatchStream(len(site.samples), rules.batch_size, site.seed, site.name, "moves")
+        self.steps = batches_in(rules.local_steps, len(site.samples), rules.batch_size)
+
+    def tasks(self) -> dict[str, Task]:
+        return super().tasks() | {"train": self.train}
+
+    def train(self) -> Answer:
+        """Some steps from the current model; the new weights and the mean loss."""
+        self.predictor.load_state_dict(self.known.buffers[MODEL].current.weights)
+        self.predictor.train()
+        optimiser = make_optimiser(self.rules.optimiser, self.predictor.parameters(), self.rules.learning_rate)
+        total = 0.0
+        for number in range(self.rounds * self.steps, (self.rounds + 1) * self.steps):
+            inputs, targets = self.batch(self.batches.batch(number))
+            loss = self.loss(self.predictor(inputs), targets)
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            total += loss.item()
+        self.rounds += 1
+        return Answer(snapshot(self.predictor), {"loss": total / self.steps})
+
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {"rounds": self.rounds}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.rounds = state["rounds"]
+
+
+class FedAvg(Method):
+    """Federated averaging of one model."""
+
+    def __init__(self, architecture: Architecture, rules: FedAvgRules | None = None) -> None:
+        self.architecture = architecture.joined()
+        self.rules = rules or FedAvgRules()
+
+    def client(self, site: Site) -> Trainer:
+        return Trainer(site, self.architecture, self.rules)
+
+    def start(self, server: Server, seed: int) -> None:
+        server.publish(Action(MODEL, 0, initial_weights(self.architecture.predictor, seed, MODEL)))
+
+    def round(self, server: Server, round_: int, seed: int) -> Move:
+        answers = server.ask("train", server.clients)
+        weights = {client: answer.tensors for client, answer in answers.items()}
+        server.publish(Action(MODEL, round_ + 1, weighted_mean(weights, server.samples)))
+        return Move("model", losses_of(answers))

@@ -1,0 +1,82 @@
+"""FL Games: A Federated Learning Framework for Distribution Shifts.
+
+Sharut Gupta, Kartik Ahuja, Mohammad Havaei, Niladri Chatterjee, Yoshua Bengio, 2022,
+https://arxiv.org/abs/2205.11101
+
+Each client is a player with its own predictor on a shared representation. In a predictor round players answer their
+opponents (:class:`~flgames.player.Player`); in a round of phi the server takes one step on the clients' mean
+gradient, FedSGD. This file is the server's part of Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flgames.client import Site
+from flgames.federation import Action
+from flgames.memory import PHI
+from flgames.methods.base import Method, Move, losses_of, weighted_mean
+from flgames.models import Architecture, initial_weights, snapshot
+from flgames.player import Player, gradients_and_buffers
+from flgames.rules import Rules, make_optimiser
+from flgames.schedule import turn
+from flgames.server import Server
+
+
+class FLGames(Method):
+    """Every variant of FL Games, by its rules."""
+
+    def __init__(self, architecture: Architecture, rules: Rules) -> None:
+        self.architecture = architecture
+        self.rules = rules
+        self.memory = rules.memory
+        self.phi = architecture.representation()
+        self.phi_optimiser: torch.optim.Optimizer | None = None
+        if rules.representation == "variable":
+            self.phi_optimiser = make_optimiser(rules.phi_optimiser, self.phi.parameters(), rules.phi_learning_rate)
+
+    def client(self, site: Site) -> Player:
+        return Player(site, self.architecture, self.rules)
+
+    def start(self, server: Server, seed: int) -> None:
+        """Draw phi and each player's initial action."""
+        self.phi.load_state_dict(initial_weights(self.architecture.representation, seed, PHI))
+        if self.phi.state_dict():
+            server.publish(Action(PHI, 0, snapshot(self.phi)))
+        for player in server.clients:
+            server.publish(Action(player, 0, initial_weights(self.architecture.predictor, seed, player)))
+
+    def round(self, server: Server, round_: int, seed: int) -> Move:
+        now = turn(self.rules, round_, server.clients, seed)
+        if now.t is None:
+            return self._move_phi(server)
+        answers = server.ask("respond", now.movers, t=now.t)
+        # All movers have answered the actions of the round before: only now do the others hear of theirs.
+        for player, answer in answers.items():
+            server.publish(Action(player, now.t, answer.tensors))
+        return Move("predictors", losses_of(answers))
+
+    def _move_phi(self, server: Server) -> Move:
+        answers = server.ask("represent", server.clients)
+        parts = {client: gradients_and_buffers(answer) for client, answer in answers.items()}
+        gradient = weighted_mean({client: gradient for client, (gradient, _) in parts.items()}, server.samples)
+        buffers = weighted_mean({client: buffers for client, (_, buffers) in parts.items()}, server.samples)
+        for name, parameter in self.phi.named_parameters():
+            parameter.grad = gradient[name].to(parameter.device)
+        assert self.phi_optimiser is not None
+        self.phi_optimiser.step()
+        self.phi.load_state_dict(buffers, strict=False)
+        assert server.known.phi is not None
+        server.publish(Action(PHI, server.known.phi.version + 1, snapshot(self.phi)))
+        return Move("phi", losses_of(answers))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"phi_optimiser": self.phi_optimiser.state_dict() if self.phi_optimiser else None}
+
+    def load_state_dict(self, state: dict[str, Any], server: Server) -> None:
+        if server.known.phi is not None:
+            self.phi.load_state_dict(server.known.phi.weights)
+        if self.phi_optimiser is not None:
+            self.phi_optimiser.load_state_dict(state["phi_optimiser"])

@@ -1,0 +1,130 @@
+"""The paper's multi-layer perceptrons, and the ensemble as one module."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from flgames.federation import Weights
+from flgames.game import Loss, average
+from flgames.memory import PHI, InformationSet
+from flgames.seeds import torch_seed
+
+Initialisation = Literal["torch", "glorot"]
+
+WIDTH = 390
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What the players have in common: how to make phi, how to make a predictor, and the loss.
+
+    Any two module factories will do. ``nn.Identity`` as the representation is the paper's phi = I; a fixed
+    representation may be any module, it is frozen.
+    """
+
+    predictor: Callable[[], nn.Module]
+    representation: Callable[[], nn.Module] = nn.Identity
+    loss: Loss = functional.cross_entropy
+
+    def joined(self) -> Architecture:
+        """The same network as one predictor on the raw input, for methods that know no players."""
+        if self.representation is nn.Identity:
+            return self
+        return Architecture(lambda: nn.Sequential(self.representation(), self.predictor()), loss=self.loss)
+
+
+def paper_architecture(
+    input_shape: tuple[int, ...], classes: int, variable: bool, initialisation: Initialisation = "torch"
+) -> Architecture:
+    """The MLPs of the paper's appendix: 390 ELU units a layer, three layers a predictor, one for a variable phi."""
+    inputs = math.prod(input_shape)
+
+    def representation() -> nn.Module:
+        return _initialised(nn.Sequential(nn.Flatten(), nn.Linear(inputs, WIDTH), nn.ELU()), initialisation)
+
+    def predictor() -> nn.Module:
+        return _initialised(
+            nn.Sequential(
+                nn.Flatten(),
+                nn.Linear(WIDTH if variable else inputs, WIDTH),
+                nn.ELU(),
+                nn.Linear(WIDTH, WIDTH),
+                nn.ELU(),
+                nn.Linear(WIDTH, classes),
+            ),
+            initialisation,
+        )
+
+    return Architecture(predictor, representation if variable else nn.Identity)
+
+
+def _initialised(module: nn.Module, initialisation: Initialisation) -> nn.Module:
+    if initialisation == "glorot":
+        for layer in module.modules():
+            if isinstance(layer, nn.Linear):
+                nn.init.xavier_uniform_(layer.weight)
+                nn.init.zeros_(layer.bias)
+    return module
+
+
+def snapshot(module: nn.Module) -> Weights:
+    """A copy of a module's parameters and buffers, free of the module."""
+    return {
+        name: tensor.detach().clone(memory_format=torch.contiguous_format)
+        for name, tensor in module.state_dict().items()
+    }
+
+
+def initial_weights(factory: Callable[[], nn.Module], seed: int, who: str) -> Weights:
+    """The weights with which a module starts, a pure function of (seed, who)."""
+    with torch_seed(seed, "initialisation", who):
+        return snapshot(factory())
+
+
+class Ensemble(nn.Module):
+    """w_av o phi: the mean of the players' logits on a shared representation."""
+
+    def __init__(self, architecture: Architecture, players: Mapping[str, Weights], phi: Weights | None = None) -> None:
+        super().__init__()
+        with torch_seed(0, "discarded"):
+            self.representation = architecture.representation()
+            self.players = nn.ModuleDict({name: architecture.predictor() for name in players})
+        if phi is not None:
+            self.representation.load_state_dict(phi)
+        for name, weights in players.items():
+            self.players[name].load_state_dict(weights)
+        self.eval()
+
+    @classmethod
+    def of(cls, architecture: Architecture, known: InformationSet) -> Ensemble:
+        """What the players of this information set play now."""
+        players = {action.author: action.weights for action in known.current}
+        return cls(architecture, players, known.phi.weights if known.phi else None)
+
+    @classmethod
+    def from_tensors(cls, architecture: Architecture, tensors: Weights) -> Ensemble:
+        """The inverse of :meth:`tensors`."""
+        phi: Weights = {}
+        players: dict[str, Weights] = {}
+        for key, tensor in tensors.items():
+            owner, _, name = key.partition("/")
+            (phi if owner == PHI else players.setdefault(owner, {}))[name] = tensor
+        return cls(architecture, players, phi or None)
+
+    def tensors(self) -> Weights:
+        """All weights by ``player/name`` and ``phi/name``, as they are stored in a run folder."""
+        named = {f"{PHI}/{name}": tensor for name, tensor in snapshot(self.representation).items()}
+        for player, module in self.players.items():
+            named |= {f"{player}/{name}": tensor for name, tensor in snapshot(module).items()}
+        return named
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        features = self.representation(inputs)
+        return average([predictor(features) for predictor in self.players.values()])

@@ -1,0 +1,187 @@
+"""The loop that plays any method over any federation, round by round, and ends by a rule, a limit or a signal."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from flgames.errors import Diverged
+from flgames.federation import Federation
+from flgames.measures import TrainingMeasure
+from flgames.methods.base import Method, Move
+from flgames.models import Ensemble
+from flgames.server import Server
+from flgames.stopping import StopBelow
+
+GROWTH = 4
+"""By what factor the number of counted samples grows while a measure can't decide."""
+
+End = Literal["rule", "rounds", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Round:
+    """All that is known of one round: the line that a run folder keeps."""
+
+    round: int
+    move: Move
+    measure: TrainingMeasure
+    decided_by: TrainingMeasure
+    traffic: Mapping[str, Mapping[str, int]]
+    failures: Mapping[str, str]
+    seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        clients = self.measure.clients
+        return {
+            "round": self.round,
+            "kind": self.move.kind,
+            "moved": list(self.move.losses),
+            "loss_of_move": dict(self.move.losses),
+            "accuracy": self.measure.accuracy,
+            "spread": self.measure.spread,
+            "accuracy_of": {name: counts.accuracy for name, counts in clients.items()},
+            "loss_of": {name: counts.loss_sum / counts.samples for name, counts in clients.items()},
+            "samples": self.measure.samples,
+            "decided_by": {"accuracy": self.decided_by.accuracy, "samples": self.decided_by.samples},
+            "bytes": {name: dict(traffic) for name, traffic in self.traffic.items()},
+            "failures": dict(self.failures),
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True)
+class Observers:
+    """Who hears of a game. None of them can answer, so nothing they see can reach training or stopping."""
+
+    on_round: Callable[[Round], None] = lambda _: None
+    probe: Callable[[int, Ensemble], None] = lambda _, __: None
+    probe_every: int = 0
+    """Show the ensemble to ``probe`` after every so many rounds; 0: never."""
+
+
+class Play:
+    """A game under way. Its whole state is one value, :meth:`state_dict`.
+
+    Parameters
+    ----------
+    method, federation
+        What is played, and by whom.
+    rounds
+        How many rounds at most.
+    rule
+        Ends the game by training measures; None plays all rounds.
+    measure_samples
+        How many training samples, over all clients, a measure looks at first; 0: all of them.
+    """
+
+    def __init__(
+        self,
+        method: Method,
+        federation: Federation,
+        *,
+        seed: int,
+        rounds: int,
+        rule: StopBelow | None = None,
+        measure_samples: int = 2048,
+    ) -> None:
+        self.method = method
+        self.federation = federation
+        self.server = Server(federation, method.memory)
+        self.seed = seed
+        self.rounds = rounds
+        self.rule = rule
+        self.measure_samples = measure_samples
+        self.next_round = 0
+        self.armed = False
+        self.seconds = 0.0
+        self.end: End | None = None
+
+    def start(self) -> None:
+        """Introductions and initial actions; not for a game that is resumed."""
+        self.server.introduce()
+        self.method.start(self.server, self.seed)
+
+    def run(
+        self,
+        observers: Observers | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> End:
+        """Play to the end. ``checkpoint`` is called after every round; a signal takes effect between rounds."""
+        observers = observers or Observers()
+        while self.end is None:
+            if self.next_round >= self.rounds:
+                self.end = "rounds"
+            elif interrupted():
+                return "interrupted"
+            else:
+                self._round(observers)
+                checkpoint()
+        return self.end
+
+    def ensemble(self) -> Ensemble:
+        """What the players play now, as one module."""
+        return Ensemble.of(self.method.architecture, self.server.known)
+
+    def _round(self, observers: Observers) -> None:
+        began = time.perf_counter()
+        round_ = self.next_round
+        move = self.method.round(self.server, round_, self.seed)
+        for client, loss in move.losses.items():
+            if not math.isfinite(loss):
+                raise Diverged(f"The loss of {client} became {loss} in round {round_}: try a smaller learning rate.")
+        measure = self.server.measure(self.measure_samples or self._population())
+        decided_by = self._decide(round_, measure)
+        self.next_round += 1
+        self.seconds += time.perf_counter() - began
+        observers.on_round(
+            Round(
+                round_,
+                move,
+                measure,
+                decided_by,
+                self.server.take_traffic(),
+                self.server.take_failures(),
+                self.seconds,
+            )
+        )
+        if observers.probe_every and self.next_round % observers.probe_every == 0:
+            observers.probe(round_, self.ensemble())
+
+    def _decide(self, round_: int, measure: TrainingMeasure) -> TrainingMeasure:
+        """Apply the rule, counting more samples where that many can't tell; the measure that decided."""
+        if self.rule is None:
+            return measure
+        while self.rule.is_unsure(round_, measure, self.armed):
+            measure = self.server.measure(measure.samples * GROWTH)
+        if self.rule.stops(round_, measure, self.armed):
+            self.end = "rule"
+        self.armed = self.armed or self.rule.is_above(measure)
+        return measure
+
+    def _population(self) -> int:
+        return max(self.server.samples.values()) * len(self.server.clients)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "next_round": self.next_round,
+            "armed": self.armed,
+            "seconds": self.seconds,
+            "end": self.end,
+            "server": self.server.state_dict(),
+            "method": self.method.state_dict(),
+            "clients": self.federation.save(self.next_round),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.next_round = state["next_round"]
+        self.armed = state["armed"]
+        self.seconds = state["seconds"]
+        self.end = state["end"]
+        self.server.load_state_dict(state["server"])
+        self.method.load_state_dict(state["method"], self.server)
+        self.federation.restore(self.next_round, state["clients"])

@@ -1,0 +1,141 @@
+"""A client of FL Games: a player that answers its opponents, and lends its data's gradient to phi.
+
+``respond`` is PredictorUpdate(k) of Algorithm 1, ``represent`` is RepresentationUpdate(k).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from flgames.client import Client, Site, Task
+from flgames.data.clients import BatchStream
+from flgames.federation import Action, Answer, Weights
+from flgames.game import best_response_loss, opponents_logits, representation_loss
+from flgames.logits import CHUNK
+from flgames.memory import response_terms
+from flgames.models import Architecture, snapshot
+from flgames.rules import Rules, batches_in, make_optimiser
+
+
+class Player(Client):
+    """One player. Its Adam moments, its move number and its copies of the others' buffers stay with it."""
+
+    def __init__(self, site: Site, architecture: Architecture, rules: Rules) -> None:
+        super().__init__(site, architecture, rules.memory)
+        self.rules = rules
+        self.moves = 0
+        self.phi_moves = 0
+        self.optimiser = make_optimiser(rules.optimiser, self.predictor.parameters(), rules.learning_rate)
+        size = len(site.samples)
+        self.move_batches = BatchStream(size, rules.batch_size, site.seed, site.name, "moves")
+        self.phi_stream = BatchStream(size, rules.batch_size, site.seed, site.name, "phi")
+        self.steps = batches_in(rules.local_steps, size, rules.batch_size)
+
+    def tasks(self) -> dict[str, Task]:
+        return super().tasks() | {"respond": self.respond, "represent": self.represent}
+
+    def respond(self, t: int) -> Answer:
+        """Move in predictor round t: ``local_steps`` steps on the ensemble's loss, opponents held still."""
+        if self.moves == 0:
+            self.predictor.load_state_dict(self.known.buffers[self.site.name].current.weights)
+        step = self._full_batch_steps if self.rules.full_batch else self._mini_batch_steps
+        self.predictor.train()
+        losses = step()
+        self.moves += 1
+        action = Action(self.site.name, t, snapshot(self.predictor))
+        self.known.receive([action])
+        return Answer(action.weights, {"loss": sum(losses) / len(losses)})
+
+    def _mini_batch_steps(self) -> list[float]:
+        own_weight, opponents = response_terms(self.site.name, self.known, self.rules.memory, self.rules.memory_mode)
+        losses = []
+        for step in range(self.steps):
+            inputs, targets = self.batch(self.move_batches.batch(self.moves * self.steps + step))
+            with torch.no_grad():
+                features = self.representation(inputs)
+            others = opponents_logits(self.mouthpiece, opponents, features)
+            loss = best_response_loss(own_weight, self.predictor(features), others, targets, self.loss)
+            self.optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimiser.step()
+            losses.append(loss.item())
+        return losses
+
+    def _full_batch_steps(self) -> list[float]:
+        """Gradient descent on all samples. The opponents stand still, so their logits are looked up, not recomputed."""
+        own_weight, opponents = response_terms(self.site.name, self.known, self.rules.memory, self.rules.memory_mode)
+        size = len(self.site.samples)
+        chunks = self.cache.chunks(size)
+        others = self.cached_logits(opponents, chunks) if opponents else None
+        losses = []
+        for _ in range(self.steps):
+            self.optimiser.zero_grad()
+            total = 0.0
+            for chunk in range(chunks):
+                inputs, targets = self.cache.inputs(chunk)
+                with torch.no_grad():
+                    features = self.representation(inputs)
+                part = None if others is None else others[chunk * CHUNK : chunk * CHUNK + len(targets)]
+                loss = best_response_loss(own_weight, self.predictor(features), part, targets, self.loss)
+                loss = loss * (len(targets) / size)
+                loss.backward()  # type: ignore[no-untyped-call]
+                total += loss.item()
+            self.optimiser.step()
+            losses.append(total)
+        return losses
+
+    def represent(self) -> Answer:
+        """The sample-mean gradient of R^k(w_av o phi), and phi's buffers after it, if it has any."""
+        actions = [action.weights for action in self.known.current]
+        self.representation.requires_grad_(True).train()
+        seen, total = 0, 0.0
+        for inputs, targets in self._phi_batches():
+            loss = representation_loss(self.representation, self.mouthpiece, actions, inputs, targets, self.loss)
+            (loss * len(targets)).backward()  # type: ignore[no-untyped-call]
+            seen += len(targets)
+            total += loss.item() * len(targets)
+        answer = {f"gradient/{name}": _gradient(p).div_(seen) for name, p in self.representation.named_parameters()}
+        answer |= {f"buffer/{name}": buffer.clone() for name, buffer in self.representation.named_buffers()}
+        self.representation.zero_grad(set_to_none=True)
+        self.representation.requires_grad_(False).eval()
+        self.phi_moves += 1
+        return Answer(answer, {"loss": total / seen})
+
+    def _phi_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        if self.rules.phi_batches == "all":
+            yield from map(self.cache.inputs, range(self.cache.chunks(len(self.site.samples))))
+            return
+        count = batches_in(self.rules.phi_batches, len(self.site.samples), self.rules.batch_size)
+        for number in range(self.phi_moves * count, (self.phi_moves + 1) * count):
+            yield self.batch(self.phi_stream.batch(number))
+
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {
+            "moves": self.moves,
+            "phi_moves": self.phi_moves,
+            "optimiser": self.optimiser.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.moves = state["moves"]
+        self.phi_moves = state["phi_moves"]
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.predictor.load_state_dict(self.known.buffers[self.site.name].current.weights)
+
+
+def _gradient(parameter: torch.nn.Parameter) -> Tensor:
+    return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+
+
+def gradients_and_buffers(answer: Answer) -> tuple[Weights, Weights]:
+    """Take a ``represent`` answer apart again."""
+    parts: dict[str, Weights] = {"gradient": {}, "buffer": {}}
+    for key, tensor in answer.tensors.items():
+        kind, _, name = key.partition("/")
+        parts[kind][name] = tensor
+    return parts["gradient"], parts["buffer"]

@@ -1,0 +1,61 @@
+"""What the paper fixes per variant and per benchmark, and where its game is stopped, in one place.
+
+The paper prints no thresholds. Ours come from training measures only: from the accuracies at which the paper's own
+runs stood when they stopped, from the thresholds of IRM Games (0.60), and from where our training curves settle; the
+unseen client has no say. docs/decisions.md (9) has the reasoning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flgames.errors import unknown
+
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "f-fl-games": ("F-FL Games", {"representation": "fixed", "memory": 0}),
+    "f-fl-games-smooth": ("F-FL Games (Smooth)", {"representation": "fixed", "memory": 5}),
+    "v-fl-games": ("V-FL Games", {"representation": "variable", "memory": 0, "phi_batches": 1}),
+    "v-fl-games-smooth": ("V-FL Games (Smooth)", {"representation": "variable", "memory": 5, "phi_batches": 1}),
+    "v-fl-games-fast": ("V-FL Games (Fast)", {"representation": "variable", "memory": 0, "phi_batches": "all"}),
+    "v-fl-games-smooth-fast": (
+        "V-FL Games (Smooth + Fast)",
+        {"representation": "variable", "memory": 5, "phi_batches": "all"},
+    ),
+}
+"""The paper's names: title, and the knobs that a name stands for."""
+
+SCHEDULE_TITLES = {"clockwise": "Sequential", "simultaneous": "Parallel", "random": "Random"}
+
+LEARNING_RATES = {
+    # benchmark: fixed predictor, variable predictor, variable phi (appendix, "Optimizer and other hyperparameters")
+    "colored-mnist": (2.5e-4, 2.5e-4, 2.5e-5),
+    "colored-digits": (2.5e-4, 2.5e-4, 2.5e-5),
+}
+
+FEDAVG_ROUNDS = {"colored-mnist": 50, "colored-digits": 30}
+
+
+def title_of(variant: str, schedule: str) -> str:
+    """As the paper's tables call it, for example "Parallel F-FL Games (Smooth)"."""
+    return f"{SCHEDULE_TITLES[schedule]} {VARIANTS[variant][0]}"
+
+
+def defaults(benchmark: str, variant: str) -> dict[str, Any]:
+    """The settings that a benchmark and a variant imply."""
+    if variant not in VARIANTS:
+        raise unknown("variant", variant, VARIANTS)
+    if benchmark not in LEARNING_RATES:
+        raise unknown("benchmark", benchmark, LEARNING_RATES)
+    knobs = dict(VARIANTS[variant][1])
+    fixed, predictor, phi = LEARNING_RATES[benchmark]
+    variable = knobs["representation"] == "variable"
+    return knobs | {
+        "learning_rate": predictor if variable else fixed,
+        "phi_learning_rate": phi,
+        "fedavg_rounds": FEDAVG_ROUNDS[benchmark],
+    }
+
+
+def stop_below(benchmark: str, representation: str, memory: int) -> float:
+    """The training accuracy below which a game ends."""
+    return 0.70 if memory else 0.60

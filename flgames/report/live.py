@@ -1,0 +1,55 @@
+"""The live line: what a game is doing, without scrolling; in a log, a line now and then."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from flgames.contest import Entry
+from flgames.play import Round
+from flgames.stopping import StopBelow
+
+LOG_SECONDS = 5.0
+
+
+class LiveLine:
+    """Use as a context manager and call it after every round."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._live = Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
+        self._printed_at = time.monotonic()
+
+    def __enter__(self) -> LiveLine:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def __call__(self, entry: Entry, seed: int, rule: StopBelow | None, round_: Round) -> None:
+        if self._live:
+            self._live.update(_line(entry, seed, rule, round_))
+        elif time.monotonic() - self._printed_at >= LOG_SECONDS:
+            self._printed_at = time.monotonic()
+            self.console.print(_line(entry, seed, rule, round_))
+
+
+def _line(entry: Entry, seed: int, rule: StopBelow | None, round_: Round) -> Text:
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(entry.title, style="bold")
+    line.append(f"  seed {seed}  round {round_.round + 1}/{entry.rounds}  train ")
+    line.append(
+        " ".join(f"{name} {counts.accuracy:.3f}" for name, counts in round_.measure.clients.items()), style="cyan"
+    )
+    line.append(f"  {rule or f'plays {entry.rounds} rounds'}", style="yellow")
+    line.append(f"  {round_.seconds:.1f} s", style="dim")
+    return line

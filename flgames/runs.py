@@ -1,0 +1,190 @@
+"""The run folder: settings, one line of measures a round, checkpoints, the final model, results.
+
+```
+RUN/
+  settings.json  environment.json  results.json  table.md  curves.png  profile.png
+  METHOD/seed-S/
+    measures.jsonl  probe.jsonl  model.safetensors  result.json
+    state.pt        the whole state of a game under way; gone when it has ended
+```
+
+Whole files are written under a temporary name and renamed; lines are appended, and those after the last checkpoint
+are dropped when a run goes on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+
+import flgames
+from flgames.errors import UserError
+from flgames.federation import Weights
+from flgames.settings import Settings, validated
+
+
+def write_atomically(path: Path, content: bytes | str) -> None:
+    """Either the old file or the new one is there, whatever happens in between."""
+    data = content.encode() if isinstance(content, str) else content
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_atomically(path, json.dumps(value, indent=2) + "\n")
+
+
+class RunFolder:
+    """A folder that belongs to one run, for ever."""
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self.path = path
+        self.settings = settings
+
+    @classmethod
+    def create(cls, path: Path | None, settings: Settings) -> RunFolder:
+        """A new folder; one that holds anything is never touched."""
+        if path is None:
+            path = _free_name(settings)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise UserError(
+                f"{path} is not empty and belongs to another run{_of_what(path)}: choose another --out, "
+                f"or go on with that run by --resume {path}."
+            )
+        path.mkdir(parents=True, exist_ok=True)
+        write_json(path / "environment.json", environment())
+        write_json(path / "settings.json", settings.model_dump())
+        return cls(path, settings)
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """A run that was begun before."""
+        try:
+            saved = json.loads((path / "settings.json").read_text())
+        except (OSError, json.JSONDecodeError):
+            raise UserError(f"{path} is not a run folder: it has no readable settings.json.") from None
+        return cls(path, validated(saved))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep a second process from playing in the same folder."""
+        with open(self.path / ".lock", "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UserError(f"Another process is playing in {self.path}: wait for it or stop it first.") from None
+            yield
+
+    def game(self, method: str, seed: int) -> GameFolder:
+        return GameFolder(self.path / method / f"seed-{seed}")
+
+
+class GameFolder:
+    """One method played with one seed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        self._saved_at = time.monotonic()
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """The result of a game that has ended."""
+        path = self.path / "result.json"
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def load_state(self) -> dict[str, Any] | None:
+        """The last checkpoint. Lines written after it are dropped, because those rounds will be played again."""
+        path = self.path / "state.pt"
+        state: dict[str, Any] | None = torch.load(path, weights_only=True) if path.exists() else None
+        rounds = state["next_round"] if state else 0
+        for name in ("measures.jsonl", "probe.jsonl"):
+            kept = [line for line in self._lines(name) if line["round"] < rounds]
+            if (self.path / name).exists():
+                write_atomically(self.path / name, "".join(json.dumps(line) + "\n" for line in kept))
+        return state
+
+    def save_state(self, state: dict[str, Any]) -> None:
+        buffer = io.BytesIO()
+        torch.save(state, buffer)
+        write_atomically(self.path / "state.pt", buffer.getvalue())
+        self._saved_at = time.monotonic()
+
+    def is_due(self, seconds: float) -> bool:
+        """Whether the last checkpoint is older than this."""
+        return time.monotonic() - self._saved_at >= seconds
+
+    def append(self, name: str, line: dict[str, Any]) -> None:
+        with open(self.path / name, "a") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def measures(self) -> list[dict[str, Any]]:
+        return self._lines("measures.jsonl")
+
+    def probes(self) -> list[dict[str, Any]]:
+        return self._lines("probe.jsonl")
+
+    def finish(self, weights: Weights, result: dict[str, Any]) -> None:
+        """The final model and its result; the checkpoint has served."""
+        write_atomically(self.path / "model.safetensors", safetensors.torch.save(weights))
+        write_json(self.path / "result.json", result)
+        (self.path / "state.pt").unlink(missing_ok=True)
+
+    def _lines(self, name: str) -> list[dict[str, Any]]:
+        path = self.path / name
+        if not path.exists():
+            return []
+        whole = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        return [json.loads(line) for line in whole]
+
+
+def environment() -> dict[str, Any]:
+    """What a reader needs to judge a figure: bits are the same only where these are."""
+    return {
+        "flgames": flgames.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "platform": platform.platform(),
+        "started": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+
+
+def _free_name(settings: Settings) -> Path:
+    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{settings.benchmark}-{settings.variant}"
+    path, number = Path("runs") / stem, 1
+    while path.exists():
+        number += 1
+        path = Path("runs") / f"{stem}-{number}"
+    return path
+
+
+def _of_what(path: Path) -> str:
+    try:
+        saved = json.loads((path / "settings.json").read_text())
+        return f" ({saved['variant']} on {saved['benchmark']}, seed {saved['seed']})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

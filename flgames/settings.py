@@ -1,0 +1,113 @@
+"""The settings of a run: presets, then a file, then the command line; validated once, written into every result."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from flgames import presets
+from flgames.data.benchmarks import NAMES as BENCHMARKS
+from flgames.data.benchmarks import Pixels
+from flgames.errors import UserError, unknown
+from flgames.models import Initialisation
+from flgames.rules import Rules, Share
+
+MOST_THREADS = 8
+"""More threads than this only get in each other's way on matrices of this size."""
+
+
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+class Settings(Rules):
+    """Everything that `flgames play` can be told. A run folder keeps it whole, so that a run can be repeated."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    benchmark: str = "colored-digits"
+    pixels: Pixels = "grey"
+    side: int | None = None
+    initialisation: Initialisation = "torch"
+
+    variant: str = "f-fl-games-smooth"
+    against: Literal["fedavg", "none"] = "fedavg"
+    fedavg_rounds: int = Field(default=50, ge=1)
+    fedavg_local_steps: Share = 10
+
+    rounds: int = Field(default=500, ge=1)
+    stop_below: float | Literal["never"] = "never"
+    warm_start: int | None = Field(default=None, ge=0)
+    measure_samples: int = Field(default=2048, ge=0)
+
+    seed: int = Field(default=0, ge=0)
+    seeds: int = Field(default=1, ge=1)
+    probe_every: int = Field(default=0, ge=0)
+    checkpoint_seconds: float = Field(default=20.0, ge=0)
+    device: str = "auto"
+    threads: int = Field(default_factory=lambda: min(_usable_cores(), MOST_THREADS), ge=1)
+
+    @property
+    def title(self) -> str:
+        return presets.title_of(self.variant, self.schedule)
+
+    @property
+    def all_seeds(self) -> range:
+        return range(self.seed, self.seed + self.seeds)
+
+
+def resolve(given: Mapping[str, Any], file: Path | None = None) -> Settings:
+    """Presets of the benchmark and variant, overridden by a TOML file, overridden by what was given by hand."""
+    chosen = (read_file(file) if file else {}) | dict(given)
+    benchmark = str(chosen.get("benchmark", Settings.model_fields["benchmark"].default))
+    variant = str(chosen.get("variant", Settings.model_fields["variant"].default))
+    if benchmark not in BENCHMARKS:
+        raise unknown("benchmark", benchmark, BENCHMARKS)
+    values = presets.defaults(benchmark, variant) | chosen
+    values.setdefault("stop_below", presets.stop_below(benchmark, values["representation"], values["memory"]))
+    return validated(values)
+
+
+def validated(values: Mapping[str, Any]) -> Settings:
+    """Settings, or one sentence that names what is wrong."""
+    for key in values:
+        if key not in Settings.model_fields:
+            raise unknown("setting", key, Settings.model_fields)
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        raise UserError(_sentence(error)) from None
+    if settings.stop_below != "never" and not 0 < settings.stop_below < 1:
+        raise UserError(f"--stop-below is a training accuracy between 0 and 1, or never; {settings.stop_below} is not.")
+    if settings.participation < 1 and settings.schedule != "simultaneous":
+        raise UserError(
+            f"--participation is for simultaneous play; with --schedule {settings.schedule} one player moves."
+        )
+    return settings
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """Settings from a TOML file; keys are spelled as on the command line."""
+    try:
+        content = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise UserError(f"The config file {path} can't be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"The config file {path} is not TOML: {error}.") from None
+    values = {key.replace("-", "_"): value for key, value in content.items()}
+    for key in values:
+        if key not in Settings.model_fields:
+            raise unknown(f"key in {path}:", key, Settings.model_fields)
+    return values
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors()[0]
+    name = str(first["loc"][0]).replace("_", "-")
+    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return f"--{name} {message}; {first['input']} was given."

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from rich.console import Console
+
+from flgames.bench import _stop_rounds, time_rounds
+
+
+def test_a_round_and_its_products_are_timed() -> None:
+    timing = time_rounds(players=2, memory=2, rounds=2, images=600)
+    assert timing.samples == 600
+    assert timing.moves > 0.5 * timing.move_products
+    assert timing.measure > 0
+
+
+def test_stop_rounds_are_compared() -> None:
+    console = Console(width=200)
+    with console.capture() as captured:
+        _stop_rounds(console, "colored-digits")
+    said = captured.get()
+    assert said.count("ended by rule") == 2
+    assert said.strip().endswith("the same round")

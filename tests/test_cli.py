@@ -1,0 +1,283 @@
+"""The command line, as a person meets it: what it makes, what it says to bad input, how it stops and goes on."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from flgames.cli import app
+from flgames.contest import entries, load_model
+from flgames.data import sources
+from flgames.runs import GameFolder, RunFolder
+
+SHORT = ["--rounds", "6", "--fedavg-rounds", "2", "--stop-below", "never", "--threads", "1"]
+
+
+def run(*arguments: str | Path) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def play(out: Path, *arguments: str) -> Any:
+    return run("play", "--out", out, *SHORT, *arguments)
+
+
+def untimed(folder: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in (folder / "measures.jsonl").read_text().splitlines()]
+    return [{key: value for key, value in line.items() if key != "seconds"} for line in lines]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "run"
+    result = play(out, "--probe-every", "2")
+    assert result.exit_code == 0, result.output
+    return out
+
+
+def test_a_run_folder_is_complete(finished: Path) -> None:
+    names = {path.name for path in finished.iterdir()}
+    assert names >= {"settings.json", "environment.json", "results.json", "table.md", "curves.png", "profile.png"}
+    game = finished / "f-fl-games-smooth" / "seed-0"
+    assert {path.name for path in game.iterdir()} == {
+        "measures.jsonl",
+        "probe.jsonl",
+        "model.safetensors",
+        "result.json",
+    }
+    line = untimed(game)[3]
+    assert line["moved"] == ["client-1", "client-2"]
+    assert set(line["accuracy_of"]) == {"client-1", "client-2"}
+    assert 0 < line["accuracy"] < 1
+    assert line["spread"] == pytest.approx(abs(line["accuracy_of"]["client-1"] - line["accuracy_of"]["client-2"]))
+    assert line["bytes"]["client-1"]["down"] > 0
+    for name in ("curves.png", "profile.png"):
+        assert (finished / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_tells_it_all(finished: Path) -> None:
+    table = (finished / "table.md").read_text()
+    for text in ("FedAvg", "Parallel F-FL Games (Smooth)", "constant", "optimal invariant", "flip rate", "MB moved"):
+        assert text in table
+
+
+def test_settings_are_resolved(finished: Path) -> None:
+    settings = json.loads((finished / "settings.json").read_text())
+    assert settings["memory"] == 5
+    assert settings["learning_rate"] == 2.5e-4
+    assert settings["rounds"] == 6
+
+
+def test_the_final_model_can_be_loaded(finished: Path) -> None:
+    folder = RunFolder.open(finished)
+    game = entries(folder.settings)[1]
+    model = load_model(folder, game, 0)
+    assert list(model.players) == ["client-1", "client-2"]
+
+
+def test_same_seed_same_bytes(finished: Path, tmp_path: Path) -> None:
+    assert play(tmp_path / "again").exit_code == 0
+    for method in ("fedavg", "f-fl-games-smooth"):
+        one, two = finished / method / "seed-0", tmp_path / "again" / method / "seed-0"
+        assert untimed(one) == untimed(two)
+        assert (one / "model.safetensors").read_bytes() == (two / "model.safetensors").read_bytes()
+
+
+def test_seeds_differ_and_are_summarised(tmp_path: Path) -> None:
+    result = play(tmp_path / "run", "--seeds", "2", "--seed", "5", "--against", "none")
+    assert result.exit_code == 0, result.output
+    games = tmp_path / "run" / "f-fl-games-smooth"
+    assert {path.name for path in games.iterdir()} == {"seed-5", "seed-6"}
+    assert untimed(games / "seed-5") != untimed(games / "seed-6")
+    assert "±" in result.output
+    assert "shortcut" not in result.output, "no rule was set, so none failed to fire"
+
+
+def test_says_when_no_rule_fired(tmp_path: Path) -> None:
+    result = run("play", "--out", tmp_path / "run", "--rounds", "3", "--against", "none", "--threads", "1")
+    assert "stopped by --rounds; this may be a shortcut state" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("variant", ["v-fl-games", "v-fl-games-smooth-fast"])
+def test_variable_variants_play(variant: str, tmp_path: Path) -> None:
+    result = play(tmp_path / "run", "--variant", variant, "--against", "none", "--schedule", "clockwise")
+    assert result.exit_code == 0, result.output
+    kinds = [line["kind"] for line in untimed(tmp_path / "run" / variant / "seed-0")]
+    assert kinds == ["phi", "predictors"] * 3
+
+
+def test_a_config_file_is_overridden_by_hand(tmp_path: Path) -> None:
+    config = tmp_path / "game.toml"
+    config.write_text('memory = 3\nlocal-steps = "50%"\nagainst = "none"\n')
+    result = play(tmp_path / "run", "--config", str(config), "--memory", "2")
+    assert result.exit_code == 0, result.output
+    settings = json.loads((tmp_path / "run" / "settings.json").read_text())
+    assert (settings["memory"], settings["local_steps"]) == (2, "50%")
+
+
+BAD = [
+    (["--benchmark", "colored-mnsit"], "Unknown benchmark 'colored-mnsit'. Did you mean 'colored-mnist'?"),
+    (["--variant", "f-fl-game"], "Did you mean 'f-fl-games'?"),
+    (["--memory", "-1"], "--memory should be greater than or equal to 0; -1 was given."),
+    (["--stop-below", "1.5"], "--stop-below is a training accuracy between 0 and 1, or never; 1.5 is not."),
+    (["--stop-below", "low"], "--stop-below is a training accuracy or never; 'low' is neither."),
+    (["--schedule", "anticlockwise"], "--schedule should be 'clockwise', 'simultaneous' or 'random'"),
+    (["--participation", "0"], "--participation should be greater than 0"),
+    (["--participation", "0.5", "--schedule", "clockwise"], "--participation is for simultaneous play"),
+    (["--local-steps", "200%"], "--local-steps takes a number of batches, a percentage such as 10%, or all"),
+    (["--phi-every", "0"], "--phi-every"),
+    (["--device", "quantum"], "--device quantum can't be used here"),
+    (["--side", "14"], "colored-digits has 8 x 8 pixels"),
+    (["--config", "/nowhere/game.toml"], "The config file /nowhere/game.toml can't be read"),
+    (["--resume", "/nowhere"], "/nowhere is not a run folder"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+def test_bad_input_gets_one_sentence_and_exit_code_2(
+    arguments: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("play", *arguments)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_an_unknown_key_in_a_config_file_is_named(tmp_path: Path) -> None:
+    config = tmp_path / "game.toml"
+    config.write_text("memroy = 5\n")
+    result = run("play", "--config", config)
+    assert result.exit_code == 2
+    assert "'memroy'. Did you mean 'memory'?" in result.stderr
+    assert "game.toml" in result.stderr
+
+
+def test_a_config_file_that_is_not_toml(tmp_path: Path) -> None:
+    config = tmp_path / "game.toml"
+    config.write_text("memory: 5\n")
+    result = run("play", "--config", config)
+    assert result.exit_code == 2
+    assert "is not TOML" in result.stderr
+
+
+def test_data_that_can_not_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(sources.OFFLINE_VARIABLE, "1")
+    monkeypatch.delenv(sources.FOLDER_VARIABLE, raising=False)
+    monkeypatch.setattr(sources, "cache_folder", lambda: tmp_path / "cache")
+    result = play(tmp_path / "run", "--benchmark", "colored-mnist")
+    assert result.exit_code == 2
+    assert "MNIST can't be reached. Tried cache:" in result.stderr
+    assert "set FLGAMES_DATA" in result.stderr
+
+
+def test_a_run_folder_is_never_overwritten(finished: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+    result = play(finished)
+    assert result.exit_code == 2
+    assert "belongs to another run (f-fl-games-smooth on colored-digits, seed 0)" in result.stderr
+    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
+
+
+def test_a_run_is_resumed_as_it_was_set_up(finished: Path) -> None:
+    result = run("play", "--resume", finished, "--memory", "4")
+    assert result.exit_code == 2
+    assert "belongs to another run: its --memory is 5, not 4" in result.stderr
+    assert run("play", "--resume", finished, "--memory", "5").exit_code == 0
+
+
+def test_two_processes_can_not_play_in_one_folder(finished: Path) -> None:
+    with RunFolder.open(finished).locked():
+        result = run("play", "--resume", finished)
+    assert result.exit_code == 2
+    assert "Another process is playing" in result.stderr
+
+
+def test_a_loss_that_explodes_names_round_and_player(tmp_path: Path) -> None:
+    result = play(tmp_path / "run", "--against", "none", "--optimiser", "sgd", "--learning-rate", "1e30")
+    assert result.exit_code == 1
+    assert re.search(r"The loss of client-\d became (nan|inf) in round \d", result.stderr)
+
+
+def test_help_teaches() -> None:
+    text = " ".join(run("play", "--help").output.split())
+    for words in ("Best response dynamics", "first in first out", "The representation phi", "When it ends", "--resume"):
+        assert words in text
+
+
+GAME = [
+    "--variant", "v-fl-games-smooth", "--schedule", "simultaneous", "--participation", "0.5", "--rounds", "60",
+    "--fedavg-rounds", "3", "--fedavg-local-steps", "2", "--stop-below", "never", "--threads", "1",
+    "--probe-every", "7",
+]  # fmt: skip
+
+
+def start(out: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "flgames.cli", "play", "--out", str(out), *GAME, *arguments]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+
+
+def wait_for_rounds(out: Path, rounds: int, process: subprocess.Popen[str]) -> None:
+    path = out / "v-fl-games-smooth" / "seed-0" / "measures.jsonl"
+    deadline = time.monotonic() + 90
+    while not (path.exists() and path.read_text().count("\n") >= rounds):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    result = run("play", "--out", out, *GAME)
+    assert result.exit_code == 0, result.output
+    return out
+
+
+def same_results(one: Path, two: Path) -> None:
+    for method in ("fedavg", "v-fl-games-smooth"):
+        left, right = one / method / "seed-0", two / method / "seed-0"
+        assert untimed(left) == untimed(right)
+        assert GameFolder(left).probes() == GameFolder(right).probes()
+        assert (left / "model.safetensors").read_bytes() == (right / "model.safetensors").read_bytes()
+        assert not (right / "state.pt").exists()
+
+
+@pytest.mark.parametrize("checkpoint_seconds", ["0", "0.15"])
+def test_killed_at_a_random_round_and_resumed_bit_for_bit(
+    checkpoint_seconds: str, uninterrupted: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    process = start(out, "--checkpoint-seconds", checkpoint_seconds)
+    rounds = random.SystemRandom().randrange(1, 50)
+    wait_for_rounds(out, rounds, process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not (out / "results.json").exists(), f"killed after {rounds} rounds"
+    result = run("play", "--resume", out)
+    assert result.exit_code == 0, result.output
+    same_results(uninterrupted, out)
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(uninterrupted: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    process = start(out, "--checkpoint-seconds", "1000")
+    wait_for_rounds(out, 5, process)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"flgames play --resume {out}" in said
+    assert (out / "v-fl-games-smooth" / "seed-0" / "state.pt").exists()
+    assert run("play", "--resume", out).exit_code == 0
+    same_results(uninterrupted, out)

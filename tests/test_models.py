@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from flgames.methods.fl_games import FLGames
+from flgames.models import Ensemble, paper_architecture
+from flgames.rules import Rules
+from tests.toys import flat, perceptrons, random_clients, seat
+
+
+def shapes(module: nn.Module) -> list[tuple[int, ...]]:
+    return [tuple(parameter.shape) for parameter in module.parameters() if parameter.ndim == 2]
+
+
+def test_the_papers_perceptrons() -> None:
+    fixed = paper_architecture((2, 28, 28), 2, variable=False)
+    assert shapes(fixed.predictor()) == [(390, 1568), (390, 390), (2, 390)]
+    assert shapes(fixed.representation()) == []
+    variable = paper_architecture((2, 28, 28), 10, variable=True)
+    assert shapes(variable.representation()) == [(390, 1568)]
+    assert shapes(variable.predictor()) == [(390, 390), (390, 390), (10, 390)]
+
+
+def test_glorot() -> None:
+    assert isinstance(paper_architecture((2, 8, 8), 2, False, "glorot").predictor(), nn.Sequential)
+    linear = paper_architecture((2, 8, 8), 2, False, "glorot").predictor()[1]  # type: ignore[index]
+    limit = (6 / (128 + 390)) ** 0.5
+    assert linear.bias.abs().max() == 0
+    assert 0.95 * limit < linear.weight.abs().max() <= limit
+
+
+def test_the_ensemble_is_the_mean_of_logits_not_of_weights() -> None:
+    architecture = perceptrons()
+    server = seat(FLGames(architecture, Rules()), random_clients(10, 10))
+    ensemble = Ensemble.of(architecture, server.known)
+    inputs = torch.randn(7, 6)
+    by_hand = sum(player(inputs) for player in ensemble.players.values()) / 2
+    torch.testing.assert_close(ensemble(inputs), by_hand)
+
+
+def test_tensors_round_trip() -> None:
+    architecture = perceptrons(variable=True)
+    server = seat(FLGames(architecture, Rules(representation="variable")), random_clients(10, 10))
+    ensemble = Ensemble.of(architecture, server.known)
+    again = Ensemble.from_tensors(architecture, ensemble.tensors())
+    inputs = torch.randn(7, 6)
+    assert torch.equal(again(inputs), ensemble(inputs))
+
+
+def test_players_start_differently_and_the_same_seed_the_same() -> None:
+    architecture = perceptrons()
+    one, same, other = (flat(seat(FLGames(architecture, Rules()), random_clients(10, 10), seed)) for seed in (0, 0, 1))
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+    assert not torch.equal(one[: len(one) // 2], one[len(one) // 2 :])

@@ -1,0 +1,73 @@
+"""The held-out client can't reach training, stopping or selection."""
+
+from __future__ import annotations
+
+import gc
+import types
+from typing import Any
+
+import pytest
+import torch
+
+from flgames import contest
+from flgames.client import Site
+from flgames.data.benchmarks import benchmark
+from flgames.data.clients import HeldOut, Samples
+from flgames.models import paper_architecture
+from flgames.settings import resolve
+
+
+def reachable(root: Any) -> list[Any]:
+    """Everything that an object holds on to, directly or not. Modules and classes are the program, not its data."""
+    seen: dict[int, Any] = {}
+    waiting = [root]
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) in seen or isinstance(thing, types.ModuleType | type):
+            continue
+        if isinstance(thing, dict) and "__builtins__" in thing:
+            continue
+        seen[id(thing)] = thing
+        waiting += gc.get_referents(thing)
+    return list(seen.values())
+
+
+def test_a_held_out_client_is_no_samples() -> None:
+    held_out = benchmark("colored-digits").held_out_client(0)
+    assert not isinstance(held_out, Samples)
+    with pytest.raises(TypeError, match="trains on Samples, not on HeldOut"):
+        Site("thief", held_out, 0)  # type: ignore[arg-type]
+
+
+def test_nothing_that_plays_holds_the_held_out_client() -> None:
+    settings = resolve({"rounds": 3})
+    source = benchmark("colored-digits")
+    clients, held_out = source.training_clients(0), source.held_out_client(0)
+    architecture = paper_architecture(source.input_shape(clients), 2, variable=False)
+    play = contest.set_up(contest.entries(settings)[1], clients, architecture, 0, torch.device("cpu"))
+    play.start()
+    play.run()
+    things = reachable(play)
+    assert any(isinstance(thing, Samples) and not isinstance(thing, type) for thing in things), "the walk works"
+    assert not any(isinstance(thing, HeldOut) for thing in things)
+    pictures = {image.numpy().tobytes() for image in held_out.images}
+    tensors = [
+        thing for thing in things if isinstance(thing, torch.Tensor) and thing.dtype == torch.uint8 and thing.ndim == 3
+    ]
+    assert tensors, "the training images are there"
+    assert not any(image.numpy().tobytes() in pictures for tensor in tensors for image in tensor)
+
+
+def test_probing_changes_nothing(tmp_path: Any) -> None:
+    from flgames.contest import contest as play_contest
+    from flgames.runs import RunFolder
+
+    weights = []
+    for probe_every in (0, 1):
+        settings = resolve({"rounds": 4, "against": "none", "probe_every": probe_every})
+        run = RunFolder.create(tmp_path / str(probe_every), settings)
+        play_contest(run, lambda *_: None, lambda: False)
+        game = run.game(settings.variant, 0)
+        weights.append((game.path / "model.safetensors").read_bytes())
+        assert len(game.probes()) == 4 * probe_every
+    assert weights[0] == weights[1]

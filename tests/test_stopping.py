@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+from flgames.measures import Counts, TrainingMeasure
+from flgames.methods.fl_games import FLGames
+from flgames.play import Observers, Play, Round
+from flgames.rules import Rules
+from flgames.stopping import StopBelow, warm_start_rounds
+from tests.toys import perceptrons, random_clients, set_up
+
+
+def measure(correct: int, samples: int, population: int | None = None) -> TrainingMeasure:
+    confusion = torch.tensor([[correct, samples - correct], [0, 0]])
+    return TrainingMeasure({"a": Counts(confusion, 0.0)}, population or samples)
+
+
+class Scripted(Play):
+    """A game whose training accuracies are given."""
+
+    def script(self, accuracies: list[float]) -> int:
+        for round_, accuracy in enumerate(accuracies):
+            self._decide(round_, measure(round(1000 * accuracy), 1000))
+            if self.end:
+                return round_
+        return -1
+
+
+def stop_round(accuracies: list[float], threshold: float = 0.6, warm_start: int = 0) -> int:
+    method = FLGames(perceptrons(), Rules())
+    play = set_up(method, random_clients(4, 4), 1)
+    return Scripted(method, play.federation, seed=0, rounds=1, rule=StopBelow(threshold, warm_start)).script(accuracies)
+
+
+def test_stops_in_the_first_round_below() -> None:
+    assert stop_round([0.8, 0.85, 0.7, 0.59, 0.5]) == 3
+
+
+def test_a_model_that_was_never_above_the_threshold_goes_on() -> None:
+    assert stop_round([0.5, 0.5, 0.59, 0.55, 0.4]) == -1
+
+
+def test_is_armed_by_an_earlier_round_only() -> None:
+    assert stop_round([0.5, 0.61, 0.59]) == 2
+    assert stop_round([0.60, 0.599]) == 1, "at the threshold is not below it"
+
+
+def test_does_not_stop_during_the_warm_start_but_arms_in_it() -> None:
+    assert stop_round([0.8, 0.5, 0.5, 0.5], warm_start=3) == 3
+
+
+def test_warm_start_of_the_paper() -> None:
+    samples = {"a": 30_000, "b": 30_000}
+    assert warm_start_rounds(Rules(), samples) == 2
+    assert warm_start_rounds(Rules(representation="variable"), samples) == 118
+
+
+@pytest.mark.parametrize(
+    ("correct", "armed", "unsure"),
+    [(850, True, False), (620, True, True), (300, True, True), (300, False, False), (590, False, True)],
+)
+def test_estimates_decide_only_where_they_can(correct: int, armed: bool, unsure: bool) -> None:
+    rule = StopBelow(0.6, 0)
+    assert rule.is_unsure(5, measure(correct, 1000, 60_000), armed) is unsure
+    assert not rule.is_unsure(5, measure(correct, 1000, 1000), armed), "an exact count always decides"
+
+
+def test_estimates_need_not_decide_during_the_warm_start() -> None:
+    assert not StopBelow(0.6, 10).is_unsure(5, measure(600, 1000, 60_000), armed=True)
+
+
+def test_standard_error_vanishes_when_all_are_counted() -> None:
+    assert measure(600, 1000).standard_error == 0
+    assert measure(600, 1000, 10**9).standard_error == pytest.approx((0.6 * 0.4 / 1000) ** 0.5, rel=1e-3)
+    assert measure(1000, 1000, 10**9).standard_error > 0
+
+
+@pytest.mark.parametrize("schedule", ["clockwise", "simultaneous"])
+def test_stops_where_exact_counting_stops(schedule: str) -> None:
+    """A game on random labels: thresholds between its first falls, decided from 512 of 5,500 samples at first."""
+    rules = Rules(schedule=schedule, batch_size=32, learning_rate=0.02)  # type: ignore[arg-type]
+    clients = random_clients(3000, 2500)
+
+    def play(measure_samples: int, rule: StopBelow | None) -> list[Round]:
+        game = set_up(FLGames(perceptrons(), rules), clients, 40, rule, measure_samples=measure_samples)
+        game.start()
+        rounds: list[Round] = []
+        game.run(Observers(rounds.append))
+        return rounds
+
+    accuracies = [round_.measure.accuracy for round_ in play(0, None)]
+    falls = [(before + after) / 2 for before, after in itertools.pairwise(accuracies[5:]) if after < before][:5]
+    assert len(falls) == 5
+    for threshold in falls:
+        rule = StopBelow(threshold, 2)
+        exact, estimated = play(0, rule), play(512, rule)
+        assert len(estimated) == len(exact) < 40
+        assert estimated[0].measure.samples == 512
+        assert estimated[-1].decided_by.samples == 5500, "a fall is believed only when all samples were counted"

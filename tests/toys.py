@@ -1,0 +1,103 @@
+"""Small games whose every number can be worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from flgames.client import Site
+from flgames.data.clients import ArraySamples, Samples
+from flgames.engines.local import LocalFederation
+from flgames.methods.base import Method
+from flgames.methods.fl_games import FLGames
+from flgames.models import Architecture
+from flgames.play import Play
+from flgames.rules import Rules
+from flgames.server import Server
+from flgames.stopping import StopBelow
+
+
+class Slope(nn.Linear):
+    """y = w x, starting at w = 1."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 1, bias=False)
+        nn.init.ones_(self.weight)
+
+
+SQUARED = Architecture(Slope, loss=functional.mse_loss)
+
+
+def squared_rules(**knobs: Any) -> Rules:
+    """Plain gradient descent with a step of 1/2, so that two players' numbers stay short binary fractions."""
+    return Rules(optimiser="sgd", learning_rate=0.5, batch_size=1, **knobs)
+
+
+def seat(method: Method, clients: dict[str, Samples], seed: int = 0) -> Server:
+    """A server with its clients in this process, ready for the first round."""
+    federation = LocalFederation({name: method.client(Site(name, s, seed)) for name, s in clients.items()})
+    server = Server(federation, method.memory)
+    server.introduce()
+    method.start(server, seed)
+    return server
+
+
+def one_sample_each(*targets: float) -> dict[str, Samples]:
+    """Clients a, b, ... with the single sample x = 1 and these targets."""
+    return {
+        name: ArraySamples(torch.ones(1, 1), torch.tensor([[target]]))
+        for name, target in zip("abcdefghij", targets, strict=False)
+    }
+
+
+def slopes(server: Server) -> list[float]:
+    """Every player's current w."""
+    return [action.weights["weight"].item() for action in server.known.current]
+
+
+def play_slopes(rules: Rules, rounds: int, *targets: float, seed: int = 0) -> list[list[float]]:
+    """The players' w after each round of a squared game."""
+    method = FLGames(SQUARED, rules)
+    server = seat(method, one_sample_each(*(targets or (4.0, 2.0))), seed)
+    history = []
+    for round_ in range(rounds):
+        method.round(server, round_, seed)
+        history.append(slopes(server))
+    return history
+
+
+def perceptrons(inputs: int = 6, width: int = 5, classes: int = 2, variable: bool = False) -> Architecture:
+    def predictor() -> nn.Module:
+        return nn.Sequential(nn.Linear(width if variable else inputs, width), nn.ELU(), nn.Linear(width, classes))
+
+    if not variable:
+        return Architecture(predictor)
+    return Architecture(predictor, lambda: nn.Sequential(nn.Linear(inputs, width), nn.Tanh()))
+
+
+def random_clients(*sizes: int, inputs: int = 6, classes: int = 2) -> dict[str, Samples]:
+    draw = torch.Generator().manual_seed(1)
+    return {
+        name: ArraySamples(
+            torch.randn(size, inputs, generator=draw), torch.randint(0, classes, (size,), generator=draw)
+        )
+        for name, size in zip("abcdefghij", sizes, strict=False)
+    }
+
+
+def set_up(
+    method: Method, clients: dict[str, Samples], rounds: int, rule: StopBelow | None = None, **more: Any
+) -> Play:
+    federation = LocalFederation({name: method.client(Site(name, s, 0)) for name, s in clients.items()})
+    return Play(method, federation, seed=0, rounds=rounds, rule=rule, **more)
+
+
+def flat(server: Server) -> Tensor:
+    """All current weights as one vector, to compare games bit for bit."""
+    parts = [tensor.flatten() for action in server.known.current for tensor in action.weights.values()]
+    if server.known.phi:
+        parts += [tensor.flatten() for tensor in server.known.phi.weights.values()]
+    return torch.cat(parts)
