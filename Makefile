@@ -13,7 +13,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 demo: $(STAMP)  ## play the embedded benchmark: FedAvg, then parallel F-FL Games (Smooth)
-	$(BIN)/flgames play --benchmark colored-digits --variant f-fl-games-smooth --schedule simultaneous --probe-every 1
+	$(BIN)/flgames play --benchmark colored-digits --variant f-fl-games-smooth --schedule simultaneous --seeds 3 --probe-every 1
 
 test: lint  ## lint, types and tests
 	$(BIN)/python -m pytest

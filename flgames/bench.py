@@ -18,7 +18,6 @@ from rich.table import Table
 from torch import Tensor
 
 from flgames import contest
-from flgames.client import Site
 from flgames.data.clients import PaintedSamples, Samples
 from flgames.data.spurious import Colour
 from flgames.engines.local import LocalFederation
@@ -87,7 +86,7 @@ def time_rounds(players: int, memory: int, rounds: int, images: int = IMAGES) ->
     """Play and measure some rounds on random images, each in turn with its products."""
     method = FLGames(paper_architecture((2, SIDE, SIDE), 2, variable=False), Rules(memory=memory))
     clients = _random_clients(players, images)
-    server = Server(LocalFederation({name: method.client(Site(name, s, 0)) for name, s in clients.items()}), memory)
+    server = Server(LocalFederation.of(method, clients, seed=0), memory)
     server.introduce()
     method.start(server, seed=0)
     warm_up = max(memory, 1) + 1  # fills the buffers and the caches

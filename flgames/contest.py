@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import safetensors.torch
 import torch
 
-from flgames.client import Site
 from flgames.data.benchmarks import Benchmark, benchmark
 from flgames.data.clients import HeldOut, Samples
 from flgames.engines.local import LocalFederation
@@ -71,7 +71,7 @@ class Entry:
 
 def entries(settings: Settings) -> list[Entry]:
     """The methods of a run, in playing order."""
-    game = Entry(settings.variant, settings.title, settings)
+    game = Entry(settings.name, settings.title, settings)
     return [Entry("fedavg", "FedAvg", settings), game] if settings.against == "fedavg" else [game]
 
 
@@ -92,7 +92,7 @@ def chosen_device(settings: Settings) -> torch.device:
 def set_up(entry: Entry, clients: Clients, architecture: Architecture, seed: int, device: torch.device) -> Play:
     """A game that has not been played yet. It is given training clients, and nothing else."""
     method = entry.method(architecture)
-    federation = LocalFederation({name: method.client(Site(name, s, seed, device)) for name, s in clients.items()})
+    federation = LocalFederation.of(method, clients, seed, device)
     return Play(
         method,
         federation,
@@ -161,10 +161,12 @@ def _play_in(
         raise Interrupted
     ensemble = play.ensemble()
     profile = invariance_profile(ensemble, held_out, device)
-    folder.finish(ensemble.tensors(), _result(folder, play, end, profile))
+    folder.finish(ensemble.tensors(), _result(folder, play, end, profile, held_out.input_shape))
 
 
-def _result(folder: GameFolder, play: Play, end: End, profile: InvarianceProfile) -> dict[str, Any]:
+def _result(
+    folder: GameFolder, play: Play, end: End, profile: InvarianceProfile, shape: tuple[int, ...]
+) -> dict[str, Any]:
     lines = folder.measures()
     traffic = [client for line in lines for client in line["bytes"].values()]
     last = lines[-1]
@@ -176,6 +178,7 @@ def _result(folder: GameFolder, play: Play, end: End, profile: InvarianceProfile
         "train_samples": last["decided_by"]["samples"],
         "train_of": last["accuracy_of"],
         "profile": profile.as_dict(),
+        "input_shape": list(shape),
         "bytes_down": sum(client["down"] for client in traffic),
         "bytes_up": sum(client["up"] for client in traffic),
         "seconds": play.seconds,
@@ -184,11 +187,11 @@ def _result(folder: GameFolder, play: Play, end: End, profile: InvarianceProfile
 
 def load_model(run: RunFolder, entry: Entry, seed: int) -> Ensemble:
     """The final model of a game, ready to predict."""
-    import safetensors.torch
-
-    source = chosen_benchmark(run.settings)
-    shape = source.input_shape(source.training_clients(seed))
-    variable = run.settings.representation == "variable"
-    method = entry.method(paper_architecture(shape, source.classes, variable))
-    tensors = safetensors.torch.load_file(run.game(entry.slug, seed).path / "model.safetensors")
+    folder = run.game(entry.slug, seed)
+    if folder.result is None:
+        raise UserError(f"{folder.path} has no model: that game has not ended.")
+    shape = tuple(folder.result["input_shape"])
+    classes = chosen_benchmark(run.settings).classes
+    method = entry.method(paper_architecture(shape, classes, run.settings.representation == "variable"))
+    tensors = safetensors.torch.load_file(folder.path / "model.safetensors")
     return Ensemble.from_tensors(method.architecture, tensors)

@@ -174,7 +174,7 @@ def environment() -> dict[str, Any]:
 
 
 def _free_name(settings: Settings) -> Path:
-    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{settings.benchmark}-{settings.variant}"
+    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{settings.benchmark}-{settings.name}"
     path, number = Path("runs") / stem, 1
     while path.exists():
         number += 1

@@ -53,8 +53,13 @@ class Settings(Rules):
     threads: int = Field(default_factory=lambda: min(_usable_cores(), MOST_THREADS), ge=1)
 
     @property
+    def name(self) -> str:
+        """The paper's name for what these settings play; ``variant`` is only the name they started from."""
+        return presets.variant_of(self)
+
+    @property
     def title(self) -> str:
-        return presets.title_of(self.variant, self.schedule)
+        return presets.title_of(self)
 
     @property
     def all_seeds(self) -> range:
@@ -69,7 +74,7 @@ def resolve(given: Mapping[str, Any], file: Path | None = None) -> Settings:
     if benchmark not in BENCHMARKS:
         raise unknown("benchmark", benchmark, BENCHMARKS)
     values = presets.defaults(benchmark, variant) | chosen
-    values.setdefault("stop_below", presets.stop_below(benchmark, values["representation"], values["memory"]))
+    values.setdefault("stop_below", presets.stop_below(int(values["memory"])))
     return validated(values)
 
 
@@ -87,6 +92,10 @@ def validated(values: Mapping[str, Any]) -> Settings:
     if settings.participation < 1 and settings.schedule != "simultaneous":
         raise UserError(
             f"--participation is for simultaneous play; with --schedule {settings.schedule} one player moves."
+        )
+    if settings.representation == "fixed" and (settings.phi_batches != 1 or settings.phi_every != 1):
+        raise UserError(
+            "--phi-batches, --fast and --phi-every move phi, which is fixed here: choose a v-fl-games variant."
         )
     return settings
 

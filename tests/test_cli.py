@@ -136,6 +136,7 @@ BAD = [
     (["--local-steps", "200%"], "--local-steps takes a number of batches, a percentage such as 10%, or all"),
     (["--phi-every", "0"], "--phi-every"),
     (["--device", "quantum"], "--device quantum can't be used here"),
+    (["--fast"], "choose a v-fl-games variant"),
     (["--side", "14"], "colored-digits has 8 x 8 pixels"),
     (["--config", "/nowhere/game.toml"], "The config file /nowhere/game.toml can't be read"),
     (["--resume", "/nowhere"], "/nowhere is not a run folder"),

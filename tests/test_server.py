@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import pytest
 import torch
 
-from flgames.client import Site
 from flgames.engines.local import LocalFederation
 from flgames.errors import ClientFailure
 from flgames.federation import Answers, Ask
@@ -55,7 +54,7 @@ class Unreliable(LocalFederation):
 
 def unreliable(method: FLGames) -> tuple[Server, Unreliable]:
     clients = one_sample_each(4.0, 2.0)
-    federation = Unreliable({name: method.client(Site(name, s, 0)) for name, s in clients.items()})
+    federation = Unreliable.of(method, clients, seed=0)
     server = Server(federation, method.memory)
     server.introduce()
     method.start(server, 0)

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flgames.client import Site
 from flgames.data.clients import ArraySamples, Samples
 from flgames.engines.local import LocalFederation
 from flgames.methods.base import Method
@@ -38,8 +37,7 @@ def squared_rules(**knobs: Any) -> Rules:
 
 def seat(method: Method, clients: dict[str, Samples], seed: int = 0) -> Server:
     """A server with its clients in this process, ready for the first round."""
-    federation = LocalFederation({name: method.client(Site(name, s, seed)) for name, s in clients.items()})
-    server = Server(federation, method.memory)
+    server = Server(LocalFederation.of(method, clients, seed), method.memory)
     server.introduce()
     method.start(server, seed)
     return server
@@ -91,8 +89,7 @@ def random_clients(*sizes: int, inputs: int = 6, classes: int = 2) -> dict[str, 
 def set_up(
     method: Method, clients: dict[str, Samples], rounds: int, rule: StopBelow | None = None, **more: Any
 ) -> Play:
-    federation = LocalFederation({name: method.client(Site(name, s, 0)) for name, s in clients.items()})
-    return Play(method, federation, seed=0, rounds=rounds, rule=rule, **more)
+    return Play(method, LocalFederation.of(method, clients, seed=0), seed=0, rounds=rounds, rule=rule, **more)
 
 
 def flat(server: Server) -> Tensor:

@@ -70,6 +70,11 @@ class HeldOut:
     flip: float
     ceiling: float
 
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one painted image, as a model sees it."""
+        return self.feature.shape(*self.images.shape[1:])
+
     def pairs(self, chunk: int) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
         """In chunks: images that agree, the same images in conflict, labels, and which of the two the client has."""
         for start in range(0, len(self.labels), chunk):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
-from flgames.client import Client
+import torch
+
+from flgames.client import CPU, Client, Site
+from flgames.data.clients import Samples
 from flgames.federation import Answers, Ask
+from flgames.methods.base import Method
 
 
 class LocalFederation:
@@ -14,6 +18,11 @@ class LocalFederation:
 
     def __init__(self, clients: Mapping[str, Client]) -> None:
         self._clients = dict(clients)
+
+    @classmethod
+    def of(cls, method: Method, clients: Mapping[str, Samples], seed: int, device: torch.device = CPU) -> Self:
+        """A method's clients, one for each name and its samples."""
+        return cls({name: method.client(Site(name, samples, seed, device)) for name, samples in clients.items()})
 
     @property
     def clients(self) -> tuple[str, ...]:

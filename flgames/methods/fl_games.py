@@ -1,7 +1,7 @@
 """FL Games: A Federated Learning Framework for Distribution Shifts.
 
 Sharut Gupta, Kartik Ahuja, Mohammad Havaei, Niladri Chatterjee, Yoshua Bengio, 2022,
-https://arxiv.org/abs/2205.11101
+https://arxiv.org/abs/2211.00184
 
 Each client is a player with its own predictor on a shared representation. In a predictor round players answer their
 opponents (:class:`~flgames.player.Player`); in a round of phi the server takes one step on the clients' mean

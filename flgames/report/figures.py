@@ -33,21 +33,13 @@ def draw_curves(
     figure, panels = pyplot.subplots(1, len(games), figsize=(6.2 * len(games), 4.4), sharey=True, squeeze=False)
     for panel, (method, folders) in zip(panels[0], games.items(), strict=True):
         _curves(panel, folders)
-        panel.axhline(ceiling, color=GREY, linestyle=":", linewidth=1)
-        panel.annotate(
-            "best an invariant model can do", (0.01, ceiling), xycoords=("axes fraction", "data"),
-            xytext=(0, 3), textcoords="offset points", color=GREY, fontsize=8,
-        )  # fmt: skip
+        panel.axhline(ceiling, color=GREY, linestyle=":", linewidth=1.2, label="best an invariant model can do")
         if stop_below is not None and method != "FedAvg":
-            panel.axhline(stop_below, color=GREY, linestyle="--", linewidth=1)
-            panel.annotate(
-                f"stops below {stop_below:.2f}", (0.01, stop_below), xycoords=("axes fraction", "data"),
-                xytext=(0, -10), textcoords="offset points", color=GREY, fontsize=8,
-            )  # fmt: skip
+            panel.axhline(stop_below, color=GREY, linestyle="--", linewidth=1.2, label=f"stops below {stop_below:.2f}")
         panel.set(title=method, xlabel="round", ylim=(0, 1))
         panel.grid(alpha=0.2)
     panels[0][0].set_ylabel("accuracy")
-    panels[0][-1].legend(loc="lower left", fontsize=8)
+    panels[0][-1].legend(loc="center left", bbox_to_anchor=(0.0, 0.42), fontsize=8)
     figure.suptitle(title)
     _save(figure, path)
 

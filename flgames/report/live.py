@@ -40,7 +40,7 @@ class LiveLine:
             self._live.update(_line(entry, seed, rule, round_))
         elif time.monotonic() - self._printed_at >= LOG_SECONDS:
             self._printed_at = time.monotonic()
-            self.console.print(_line(entry, seed, rule, round_))
+            self.console.print(_line(entry, seed, rule, round_), soft_wrap=True)
 
 
 def _line(entry: Entry, seed: int, rule: StopBelow | None, round_: Round) -> Text:
