@@ -42,7 +42,7 @@ def run_bench(console: Console, rounds: int, benchmark: str) -> None:
     console.print(f"{settings.threads} threads, torch {torch.__version__}, batch 256, {IMAGES} images of 28 x 28 x 2")
     console.print(_speed_table(rounds))
     console.print("ratio: the time over that of its matrix products alone, same shapes and weights, plain torch\n")
-    _stop_rounds(console, benchmark)
+    compare_stop_rounds(console, benchmark)
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _forward(inputs: Tensor, matrices: Sequence[Tensor]) -> list[Tensor]:
     return steps
 
 
-def _stop_rounds(console: Console, benchmark: str) -> None:
+def compare_stop_rounds(console: Console, benchmark: str) -> None:
     """Play the same game twice, deciding by estimates and by exact counts, and compare where it stops."""
     stops = {}
     for name, measured in {"estimates": MEASURED if benchmark == "colored-mnist" else 256, "exact counts": 0}.items():

@@ -14,13 +14,15 @@ from flgames.federation import Action, Answer, Ask
 from flgames.game import weighted_sum
 from flgames.logits import LogitCache
 from flgames.measures import Counts
-from flgames.memory import InformationSet, Term
+from flgames.memory import MODEL, PHI, InformationSet, Term
 from flgames.models import Architecture
 from flgames.seeds import generator, torch_seed
 
 Task = Callable[..., Answer]
 
 CPU = torch.device("cpu")
+
+RESERVED = (PHI, MODEL)
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Site:
     def __post_init__(self) -> None:
         if not isinstance(self.samples, Samples):
             raise TypeError(f"{self.name}: a client trains on Samples, not on {type(self.samples).__name__}")
+        if self.name in RESERVED:
+            raise ValueError(f"no client can be called {self.name!r}: that is what the shared part is called")
 
 
 class Client:

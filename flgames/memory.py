@@ -17,6 +17,9 @@ MemoryMode = Literal["history", "paper", "normalised"]
 PHI = "phi"
 """The author under which the shared representation travels; it is not a player."""
 
+MODEL = "model"
+"""The author of a model that all clients share, in methods without players: an ensemble with a single member."""
+
 Term = tuple[float, Action]
 """A weight and the action that it multiplies in an ensemble."""
 

@@ -20,6 +20,8 @@ Initialisation = Literal["torch", "glorot"]
 
 WIDTH = 390
 
+PLAYER = "player/"
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -93,13 +95,14 @@ class Ensemble(nn.Module):
 
     def __init__(self, architecture: Architecture, players: Mapping[str, Weights], phi: Weights | None = None) -> None:
         super().__init__()
+        self.names = tuple(players)
         with torch_seed(0, "discarded"):
             self.representation = architecture.representation()
-            self.players = nn.ModuleDict({name: architecture.predictor() for name in players})
+            self.players = nn.ModuleList([architecture.predictor() for _ in players])
         if phi is not None:
             self.representation.load_state_dict(phi)
-        for name, weights in players.items():
-            self.players[name].load_state_dict(weights)
+        for module, weights in zip(self.players, players.values(), strict=True):
+            module.load_state_dict(weights)
         self.eval()
 
     @classmethod
@@ -114,17 +117,18 @@ class Ensemble(nn.Module):
         phi: Weights = {}
         players: dict[str, Weights] = {}
         for key, tensor in tensors.items():
-            owner, _, name = key.partition("/")
-            (phi if owner == PHI else players.setdefault(owner, {}))[name] = tensor
+            owner, _, name = key.rpartition("/")
+            own = phi if owner == PHI else players.setdefault(owner.removeprefix(PLAYER), {})
+            own[name] = tensor
         return cls(architecture, players, phi or None)
 
     def tensors(self) -> Weights:
-        """All weights by ``player/name`` and ``phi/name``, as they are stored in a run folder."""
+        """All weights by ``player/NAME/parameter`` and ``phi/parameter``, as they are stored in a run folder."""
         named = {f"{PHI}/{name}": tensor for name, tensor in snapshot(self.representation).items()}
-        for player, module in self.players.items():
-            named |= {f"{player}/{name}": tensor for name, tensor in snapshot(module).items()}
+        for player, module in zip(self.names, self.players, strict=True):
+            named |= {f"{PLAYER}{player}/{name}": tensor for name, tensor in snapshot(module).items()}
         return named
 
     def forward(self, inputs: Tensor) -> Tensor:
         features = self.representation(inputs)
-        return average([predictor(features) for predictor in self.players.values()])
+        return average([predictor(features) for predictor in self.players])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from flgames.bench import _stop_rounds, time_rounds
+from flgames.bench import compare_stop_rounds, time_rounds
 
 
 def test_a_round_and_its_products_are_timed() -> None:
@@ -15,7 +15,7 @@ def test_a_round_and_its_products_are_timed() -> None:
 def test_stop_rounds_are_compared() -> None:
     console = Console(width=200)
     with console.capture() as captured:
-        _stop_rounds(console, "colored-digits")
+        compare_stop_rounds(console, "colored-digits")
     said = captured.get()
     assert said.count("ended by rule") == 2
     assert said.strip().endswith("the same round")

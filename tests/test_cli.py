@@ -81,7 +81,7 @@ def test_the_final_model_can_be_loaded(finished: Path) -> None:
     folder = RunFolder.open(finished)
     game = entries(folder.settings)[1]
     model = load_model(folder, game, 0)
-    assert list(model.players) == ["client-1", "client-2"]
+    assert model.names == ("client-1", "client-2")
 
 
 def test_same_seed_same_bytes(finished: Path, tmp_path: Path) -> None:

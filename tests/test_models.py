@@ -35,17 +35,19 @@ def test_the_ensemble_is_the_mean_of_logits_not_of_weights() -> None:
     server = seat(FLGames(architecture, Rules()), random_clients(10, 10))
     ensemble = Ensemble.of(architecture, server.known)
     inputs = torch.randn(7, 6)
-    by_hand = sum(player(inputs) for player in ensemble.players.values()) / 2
+    by_hand = sum(player(inputs) for player in ensemble.players) / 2
     torch.testing.assert_close(ensemble(inputs), by_hand)
 
 
 def test_tensors_round_trip() -> None:
     architecture = perceptrons(variable=True)
-    server = seat(FLGames(architecture, Rules(representation="variable")), random_clients(10, 10))
+    clients = {f"site.{name}/1": samples for name, samples in random_clients(10, 10).items()}
+    server = seat(FLGames(architecture, Rules(representation="variable")), clients)
     ensemble = Ensemble.of(architecture, server.known)
     again = Ensemble.from_tensors(architecture, ensemble.tensors())
     inputs = torch.randn(7, 6)
     assert torch.equal(again(inputs), ensemble(inputs))
+    assert again.names == ensemble.names == ("site.a/1", "site.b/1")
 
 
 def test_players_start_differently_and_the_same_seed_the_same() -> None:

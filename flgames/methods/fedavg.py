@@ -15,13 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from flgames.client import Client, Site, Task
 from flgames.data.clients import BatchStream
 from flgames.federation import Action, Answer
+from flgames.memory import MODEL
 from flgames.methods.base import Method, Move, losses_of, weighted_mean
 from flgames.models import Architecture, initial_weights, snapshot
 from flgames.rules import OptimiserName, Share, batches_in, make_optimiser
 from flgames.server import Server
-
-MODEL = "model"
-"""The author of the one shared model: FedAvg's ensemble has a single member."""
 
 
 class FedAvgRules(BaseModel):
