@@ -35,14 +35,14 @@ SIDE = 28
 MEASURED = 2048
 
 
-def run_bench(console: Console, rounds: int, benchmark: str) -> None:
-    """Print both parts: the times of a round, and the stop rounds."""
+def run_bench(console: Console, rounds: int, benchmark: str) -> bool:
+    """Print both parts: the times of a round, and the stop rounds. Whether the stop rounds are the same."""
     settings = resolve({"benchmark": benchmark})
     torch.set_num_threads(settings.threads)
     console.print(f"{settings.threads} threads, torch {torch.__version__}, batch 256, {IMAGES} images of 28 x 28 x 2")
     console.print(_speed_table(rounds))
     console.print("ratio: the time over that of its matrix products alone, same shapes and weights, plain torch\n")
-    compare_stop_rounds(console, benchmark)
+    return compare_stop_rounds(console, benchmark)
 
 
 @dataclass(frozen=True)
@@ -91,16 +91,16 @@ def time_rounds(players: int, memory: int, rounds: int, images: int = IMAGES) ->
     method.start(server, seed=0)
     warm_up = max(memory, 1) + 1  # fills the buffers and the caches
     times: dict[str, list[float]] = {"moves": [], "move_products": [], "measure": [], "measure_products": []}
-    samples = 0
+    samples, inputs = 0, torch.rand(CHUNK, 2 * SIDE * SIDE)
     for round_ in range(warm_up + rounds):
         took = {
-            "move_products": _milliseconds(lambda: _move_products(server, method.rules)),
+            "move_products": _milliseconds(lambda: _move_products(server, method.rules, inputs)),
             "moves": _milliseconds(partial(method.round, server, round_, 0)),
         }
         began = time.perf_counter()
         samples = server.measure(MEASURED).samples
         took["measure"] = 1000 * (time.perf_counter() - began)
-        took["measure_products"] = _milliseconds(lambda: _measure_products(server, MEASURED))
+        took["measure_products"] = _milliseconds(lambda: _measure_products(server, MEASURED, inputs))
         if round_ >= warm_up:
             for name, value in took.items():
                 times[name].append(value)
@@ -132,16 +132,15 @@ def _matrices(action: Action) -> list[Tensor]:
 
 
 @torch.inference_mode()
-def _move_products(server: Server, rules: Rules) -> None:
+def _move_products(server: Server, rules: Rules, inputs: Tensor) -> None:
     """Of every player's move: its opponents' forward passes, its own, and the gradients of its weights."""
-    first = torch.rand(256, 2 * SIDE * SIDE)
     for player in server.clients:
         _, opponents = response_terms(player, server.known, rules.memory, rules.memory_mode)
         own = server.known.buffers[player].current
         for action in [action for _, action in opponents]:
-            _forward(first, _matrices(action))
-        activations = _forward(first, _matrices(own))
-        gradient = torch.rand(256, activations[-1].shape[1])
+            _forward(inputs, _matrices(action))
+        activations = _forward(inputs, _matrices(own))
+        gradient = activations[-1]
         for place, weights in reversed(list(enumerate(_matrices(own)))):
             torch.mm(gradient.T, activations[place])
             if place:  # nobody needs the gradient of the input
@@ -149,13 +148,12 @@ def _move_products(server: Server, rules: Rules) -> None:
 
 
 @torch.inference_mode()
-def _measure_products(server: Server, samples: int) -> None:
+def _measure_products(server: Server, samples: int, inputs: Tensor) -> None:
     """Of counting: the forward pass of every action, all of which are new, on every client's share of the samples."""
-    chunk = torch.rand(CHUNK, 2 * SIDE * SIDE)
     chunks = -(-samples // len(server.clients) // CHUNK)
     for _ in range(len(server.clients) * chunks):
         for action in server.known.current:
-            _forward(chunk, _matrices(action))
+            _forward(inputs, _matrices(action))
 
 
 def _forward(inputs: Tensor, matrices: Sequence[Tensor]) -> list[Tensor]:
@@ -166,7 +164,7 @@ def _forward(inputs: Tensor, matrices: Sequence[Tensor]) -> list[Tensor]:
     return steps
 
 
-def compare_stop_rounds(console: Console, benchmark: str) -> None:
+def compare_stop_rounds(console: Console, benchmark: str) -> bool:
     """Play the same game twice, deciding by estimates and by exact counts, and compare where it stops."""
     stops = {}
     for name, measured in {"estimates": MEASURED if benchmark == "colored-mnist" else 256, "exact counts": 0}.items():
@@ -182,4 +180,6 @@ def compare_stop_rounds(console: Console, benchmark: str) -> None:
             f"{settings.title} on {source.title}, {play.rule}, by {name}: "
             f"ended by {end} after {play.next_round} rounds, {play.seconds:.1f} s"
         )
-    console.print("the same round" if len(set(stops.values())) == 1 else "DIFFERENT ROUNDS: the estimates are wrong")
+    same = len(set(stops.values())) == 1
+    console.print("the same round" if same else "DIFFERENT ROUNDS: the estimates are wrong")
+    return same

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from flgames import __version__
-from flgames.contest import Interrupted, contest
+from flgames.contest import Interrupted, check, contest
 from flgames.data.benchmarks import NAMES as BENCHMARKS
 from flgames.errors import ClientFailure, Diverged, UserError
 from flgames.presets import VARIANTS
@@ -86,7 +86,7 @@ def play(
     checkpoint_seconds: Annotated[float | None, Option(help="Save the whole state this often; 0: after every round. Default: 20.", rich_help_panel=RUN)] = None,
     device: Annotated[str | None, Option(help="auto (default), cpu, cuda, ...", rich_help_panel=RUN)] = None,
     threads: Annotated[int | None, Option(help="Threads for matrix products. Default: the machine's cores, at most 8.", rich_help_panel=RUN)] = None,
-    config: Annotated[Path | None, Option(help="A TOML file with any of these options; the command line wins.", rich_help_panel=RUN)] = None,
+    config: Annotated[Path | None, Option(help="A TOML file of settings, with the names of these options as keys; the command line wins.", rich_help_panel=RUN)] = None,
     out: Annotated[Path | None, Option(help="The run folder, new or empty. Default: runs/TIME-BENCHMARK-VARIANT.", rich_help_panel=RUN)] = None,
     resume: Annotated[Path | None, Option(help="Go on with the run in this folder.", rich_help_panel=RUN)] = None,
 ) -> None:  # fmt: skip
@@ -96,7 +96,9 @@ def play(
         if resume is not None:
             run = _resumed(resume, given, config, out)
         else:
-            run = RunFolder.create(out, resolve(given, config))
+            settings = resolve(given, config)
+            check(settings)
+            run = RunFolder.create(out, settings)
         _play(run)
 
 
@@ -122,15 +124,6 @@ def _given(context: typer.Context) -> dict[str, Any]:
     }
     if context.params["fast"]:
         given["phi_batches"] = "all"
-    if "stop_below" in given and given["stop_below"] != "never":
-        try:
-            given["stop_below"] = float(given["stop_below"])
-        except ValueError:
-            raise UserError(
-                f"--stop-below is a training accuracy or never; {given['stop_below']!r} is neither."
-            ) from None
-    if str(given.get("phi_every", "")).isdigit():
-        given["phi_every"] = int(given["phi_every"])
     return given
 
 
@@ -186,14 +179,15 @@ def _say(message: str) -> None:
 
 @app.command()
 def bench(
-    rounds: Annotated[int, Option(help="Rounds that are timed in each case.")] = 20,
+    rounds: Annotated[int, Option(min=1, help="Rounds that are timed in each case.")] = 20,
     benchmark: Annotated[str, Option(help="Where the stop rounds are compared: colored-mnist takes some minutes, colored-digits seconds.")] = "colored-mnist",
 ) -> None:  # fmt: skip
     """Time a round beside the matrix products that it can't avoid, and check that estimates stop where exact counts do."""
     from flgames.bench import run_bench
 
     with _exit_codes():
-        run_bench(Console(highlight=False), rounds, benchmark)
+        if not run_bench(Console(highlight=False), rounds, benchmark):
+            raise typer.Exit(1)
 
 
 if __name__ == "__main__":

@@ -61,7 +61,9 @@ class Client:
         self.mouthpiece.requires_grad_(False)
         self._loaded_phi = -1
         order = generator(site.seed, "counting order", site.name).permutation(len(site.samples))
-        self.cache = LogitCache(site.samples, torch.from_numpy(order), self.mouthpiece, site.device)
+        self.cache = LogitCache(
+            site.samples, torch.from_numpy(order), self.representation, self.mouthpiece, site.device
+        )
 
     def tasks(self) -> dict[str, Task]:
         """What this client can be asked."""
@@ -74,6 +76,7 @@ class Client:
         if phi is not None and phi.version != self._loaded_phi:
             self.representation.load_state_dict(phi.weights)
             self._loaded_phi = phi.version
+            self.cache.forget()
         return self.tasks()[ask.task](**ask.arguments)
 
     def _here(self, action: Action) -> Action:
@@ -89,7 +92,7 @@ class Client:
         chunks = self.cache.chunks(samples)
         actions = self.known.current
         logits = self.cached_logits([(1 / len(actions), action) for action in actions], chunks)
-        counts = Counts.of(logits, self.cache.targets(chunks))
+        counts = Counts.of(logits, self.cache.targets(chunks), self.loss)
         return Answer({"confusion": counts.confusion}, {"loss_sum": counts.loss_sum})
 
     def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
@@ -101,9 +104,7 @@ class Client:
         """The weighted sum of these actions' logits on the first chunks; only new actions are evaluated."""
         buffers = self.known.buffers.values()
         keep = {action.key for buffer in buffers for action in (*buffer.played, buffer.current)}
-        per_action = self.cache.logits(
-            [action for _, action in terms], chunks, self.representation, self._loaded_phi, keep
-        )
+        per_action = self.cache.logits([action for _, action in terms], chunks, keep)
         return weighted_sum((weight, logits) for (weight, _), logits in zip(terms, per_action, strict=True))
 
     def state_dict(self) -> dict[str, Any]:
@@ -112,3 +113,4 @@ class Client:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.known.load_state_dict(state["known"])
         self._loaded_phi = -1
+        self.cache.forget()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from flgames.runs import GameFolder, RunFolder
 from flgames.settings import Settings
 from flgames.stopping import StopBelow, warm_start_rounds
 
-Clients = dict[str, Samples]
+Clients = Mapping[str, Samples]
 
 
 class Interrupted(Exception):
@@ -84,9 +84,17 @@ def chosen_device(settings: Settings) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        return torch.empty(0, device=name).device
-    except (RuntimeError, AssertionError) as error:
+        device = torch.zeros(1, device=name).device
+        float(torch.ones(1, device=device))
+        return device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise UserError(f"--device {name} can't be used here: {str(error).splitlines()[0]}") from None
+
+
+def check(settings: Settings) -> None:
+    """Whether the benchmark and the device can be had, before a folder is made for them."""
+    chosen_benchmark(settings)
+    chosen_device(settings)
 
 
 def set_up(entry: Entry, clients: Clients, architecture: Architecture, seed: int, device: torch.device) -> Play:
@@ -169,14 +177,14 @@ def _result(
 ) -> dict[str, Any]:
     lines = folder.measures()
     traffic = [client for line in lines for client in line["bytes"].values()]
-    last = lines[-1]
+    train = play.server.measure(play.population)
     return {
         "end": end,
         "rule": str(play.rule) if play.rule else None,
         "rounds": len(lines),
-        "train": last["decided_by"]["accuracy"],
-        "train_samples": last["decided_by"]["samples"],
-        "train_of": last["accuracy_of"],
+        "train": train.accuracy,
+        "train_of": {name: counts.accuracy for name, counts in train.clients.items()},
+        "stop_below": play.rule.threshold if play.rule else None,
         "profile": profile.as_dict(),
         "input_shape": list(shape),
         "bytes_down": sum(client["down"] for client in traffic),

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from flgames.data.clients import HeldOut
+from flgames.game import Loss
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,11 @@ class Counts:
     loss_sum: float
 
     @classmethod
-    def of(cls, logits: Tensor, targets: Tensor) -> Counts:
+    def of(cls, logits: Tensor, targets: Tensor, loss: Loss) -> Counts:
         classes = logits.shape[1]
         pairs = targets * classes + logits.argmax(1)
         confusion = torch.bincount(pairs, minlength=classes * classes).reshape(classes, classes)
-        losses = functional.cross_entropy(logits, targets, reduction="none")
-        return cls(confusion.cpu(), float(losses.double().sum()))
+        return cls(confusion.cpu(), float(loss(logits, targets)) * len(targets))
 
     @property
     def samples(self) -> int:
@@ -52,7 +51,8 @@ class TrainingMeasure:
     """The counts of every training client that answered, on a fixed part of its samples or on all."""
 
     clients: Mapping[str, Counts]
-    population: int
+    sizes: Mapping[str, int]
+    """N_k of those clients."""
 
     @property
     def samples(self) -> int:
@@ -61,12 +61,12 @@ class TrainingMeasure:
     @property
     def exact(self) -> bool:
         """Whether every training sample was counted."""
-        return self.samples == self.population
+        return all(counts.samples == self.sizes[name] for name, counts in self.clients.items())
 
     @property
     def accuracy(self) -> float:
-        """Pooled over clients; each client stands for its number of samples."""
-        return sum(counts.correct for counts in self.clients.values()) / self.samples
+        """Pooled over clients: each stands for its N_k, however many of its samples were counted."""
+        return sum(share * counts.accuracy for share, counts in self._shares())
 
     @property
     def spread(self) -> float:
@@ -77,10 +77,16 @@ class TrainingMeasure:
     @property
     def standard_error(self) -> float:
         """Of the pooled accuracy, as an estimate for all training samples: 0 when they were all counted."""
-        left_out = 1 - self.samples / self.population
-        # Never judge the spread of a coin from a sample in which it always fell on the same side.
-        share = min(max(self.accuracy, 1 / self.samples), 1 - 1 / self.samples)
-        return math.sqrt(share * (1 - share) / self.samples * left_out)
+        variance = 0.0
+        for name, (share, counts) in zip(self.clients, self._shares(), strict=True):
+            # Never judge the spread of a coin from a sample in which it always fell on the same side.
+            p = (counts.correct + 1) / (counts.samples + 2)
+            variance += share**2 * p * (1 - p) / counts.samples * (1 - counts.samples / self.sizes[name])
+        return math.sqrt(variance)
+
+    def _shares(self) -> list[tuple[float, Counts]]:
+        total = sum(self.sizes[name] for name in self.clients)
+        return [(self.sizes[name] / total, counts) for name, counts in self.clients.items()]
 
 
 def oscillation(accuracies: Sequence[float]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -131,10 +132,9 @@ class Play:
         began = time.perf_counter()
         round_ = self.next_round
         move = self.method.round(self.server, round_, self.seed)
-        for client, loss in move.losses.items():
-            if not math.isfinite(loss):
-                raise Diverged(f"The loss of {client} became {loss} in round {round_}: try a smaller learning rate.")
-        measure = self.server.measure(self.measure_samples or self._population())
+        _check_finite(move.losses, round_)
+        measure = self.server.measure(self.measure_samples or self.population)
+        _check_finite({name: counts.loss_sum for name, counts in measure.clients.items()}, round_)
         decided_by = self._decide(round_, measure)
         self.next_round += 1
         self.seconds += time.perf_counter() - began
@@ -156,28 +156,37 @@ class Play:
         """Apply the rule, counting more samples where that many can't tell; the measure that decided."""
         if self.rule is None:
             return measure
+        asked = self.measure_samples
         while self.rule.is_unsure(round_, measure, self.armed):
-            measure = self.server.measure(measure.samples * GROWTH)
+            asked *= GROWTH
+            measure = self.server.measure(asked)
         if self.rule.stops(round_, measure, self.armed):
             self.end = "rule"
         self.armed = self.armed or self.rule.is_above(measure)
         return measure
 
-    def _population(self) -> int:
+    @property
+    def population(self) -> int:
+        """How many samples to ask for so that every client counts all of its own."""
         return max(self.server.samples.values()) * len(self.server.clients)
 
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "next_round": self.next_round,
-            "armed": self.armed,
-            "seconds": self.seconds,
-            "end": self.end,
-            "server": self.server.state_dict(),
-            "method": self.method.state_dict(),
-            "clients": self.federation.save(self.next_round),
-        }
+        """The whole state, as a value of its own: playing on does not change it."""
+        return copy.deepcopy(
+            {
+                "next_round": self.next_round,
+                "armed": self.armed,
+                "seconds": self.seconds,
+                "end": self.end,
+                "server": self.server.state_dict(),
+                "method": self.method.state_dict(),
+                "clients": self.federation.save(self.next_round),
+            }
+        )
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state; it may be loaded more than once."""
+        state = copy.deepcopy(state)
         self.next_round = state["next_round"]
         self.armed = state["armed"]
         self.seconds = state["seconds"]
@@ -185,3 +194,9 @@ class Play:
         self.server.load_state_dict(state["server"])
         self.method.load_state_dict(state["method"], self.server)
         self.federation.restore(self.next_round, state["clients"])
+
+
+def _check_finite(losses: Mapping[str, float], round_: int) -> None:
+    for client, loss in losses.items():
+        if not math.isfinite(loss):
+            raise Diverged(f"The loss of {client} became {loss} in round {round_}: try a smaller learning rate.")

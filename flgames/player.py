@@ -15,10 +15,10 @@ from flgames.client import Client, Site, Task
 from flgames.data.clients import BatchStream
 from flgames.federation import Action, Answer, Weights
 from flgames.game import best_response_loss, opponents_logits, representation_loss
-from flgames.logits import CHUNK
 from flgames.memory import response_terms
 from flgames.models import Architecture, snapshot
 from flgames.rules import Rules, batches_in, make_optimiser
+from flgames.seeds import torch_seed
 
 
 class Player(Client):
@@ -42,9 +42,11 @@ class Player(Client):
         """Move in predictor round t: ``local_steps`` steps on the ensemble's loss, opponents held still."""
         if self.moves == 0:
             self.predictor.load_state_dict(self.known.buffers[self.site.name].current.weights)
-        step = self._full_batch_steps if self.rules.full_batch else self._mini_batch_steps
+        steps = self._full_batch_steps if self.rules.full_batch else self._mini_batch_steps
         self.predictor.train()
-        losses = step()
+        # A module that draws, such as Dropout, draws the same when this move is played again.
+        with torch_seed(self.site.seed, "move", self.site.name, self.moves):
+            losses = steps()
         self.moves += 1
         action = Action(self.site.name, t, snapshot(self.predictor))
         self.known.receive([action])
@@ -68,22 +70,20 @@ class Player(Client):
     def _full_batch_steps(self) -> list[float]:
         """Gradient descent on all samples. The opponents stand still, so their logits are looked up, not recomputed."""
         own_weight, opponents = response_terms(self.site.name, self.known, self.rules.memory, self.rules.memory_mode)
-        size = len(self.site.samples)
-        chunks = self.cache.chunks(size)
+        size, chunks = len(self.site.samples), self.cache.chunks()
         others = self.cached_logits(opponents, chunks) if opponents else None
+        targets = self.cache.targets(chunks)
         losses = []
         for _ in range(self.steps):
             self.optimiser.zero_grad()
-            total = 0.0
+            total, start = 0.0, 0
             for chunk in range(chunks):
-                inputs, targets = self.cache.inputs(chunk)
-                with torch.no_grad():
-                    features = self.representation(inputs)
-                part = None if others is None else others[chunk * CHUNK : chunk * CHUNK + len(targets)]
-                loss = best_response_loss(own_weight, self.predictor(features), part, targets, self.loss)
-                loss = loss * (len(targets) / size)
+                own = self.predictor(self.cache.features(chunk))
+                part = slice(start, start + len(own))
+                against = None if others is None else others[part]
+                loss = best_response_loss(own_weight, own, against, targets[part], self.loss) * (len(own) / size)
                 loss.backward()  # type: ignore[no-untyped-call]
-                total += loss.item()
+                total, start = total + loss.item(), part.stop
             self.optimiser.step()
             losses.append(total)
         return losses
@@ -93,11 +93,12 @@ class Player(Client):
         actions = [action.weights for action in self.known.current]
         self.representation.requires_grad_(True).train()
         seen, total = 0, 0.0
-        for inputs, targets in self._phi_batches():
-            loss = representation_loss(self.representation, self.mouthpiece, actions, inputs, targets, self.loss)
-            (loss * len(targets)).backward()  # type: ignore[no-untyped-call]
-            seen += len(targets)
-            total += loss.item() * len(targets)
+        with torch_seed(self.site.seed, "phi", self.site.name, self.phi_moves):
+            for inputs, targets in self._phi_batches():
+                loss = representation_loss(self.representation, self.mouthpiece, actions, inputs, targets, self.loss)
+                (loss * len(targets)).backward()  # type: ignore[no-untyped-call]
+                seen += len(targets)
+                total += loss.item() * len(targets)
         answer = {f"gradient/{name}": _gradient(p).div_(seen) for name, p in self.representation.named_parameters()}
         answer |= {f"buffer/{name}": buffer.clone() for name, buffer in self.representation.named_buffers()}
         self.representation.zero_grad(set_to_none=True)
@@ -107,7 +108,7 @@ class Player(Client):
 
     def _phi_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         if self.rules.phi_batches == "all":
-            yield from map(self.cache.inputs, range(self.cache.chunks(len(self.site.samples))))
+            yield from map(self.cache.inputs, range(self.cache.chunks()))
             return
         count = batches_in(self.rules.phi_batches, len(self.site.samples), self.rules.batch_size)
         for number in range(self.phi_moves * count, (self.phi_moves + 1) * count):
@@ -125,7 +126,8 @@ class Player(Client):
         self.moves = state["moves"]
         self.phi_moves = state["phi_moves"]
         self.optimiser.load_state_dict(state["optimiser"])
-        self.predictor.load_state_dict(self.known.buffers[self.site.name].current.weights)
+        if self.moves:
+            self.predictor.load_state_dict(self.known.buffers[self.site.name].current.weights)
 
 
 def _gradient(parameter: torch.nn.Parameter) -> Tensor:

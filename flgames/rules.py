@@ -7,7 +7,7 @@ import re
 from typing import Annotated, Any, Literal
 
 import torch
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from flgames.memory import MemoryMode
 
@@ -16,7 +16,7 @@ OptimiserName = Literal["adam", "sgd"]
 
 
 def _check_share(value: int | str) -> int | str:
-    if isinstance(value, str) and value.isdigit():
+    if isinstance(value, str) and value.isdecimal():
         value = int(value)
     if isinstance(value, int):
         if value < 1:
@@ -25,11 +25,22 @@ def _check_share(value: int | str) -> int | str:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)%", value)
     if value != "all" and not (match and 0 < float(match[1]) <= 100):
         raise ValueError("takes a number of batches, a percentage such as 10%, or all")
-    return value
+    return "all" if match and float(match[1]) == 100 else value
 
 
 Share = Annotated[int | str, AfterValidator(_check_share)]
 """How many mini-batches: a number, a percentage of a client's batches ("10%"), or "all"."""
+
+
+def _check_phi_every(value: object) -> object:
+    number = int(value) if isinstance(value, str) and value.isdecimal() else value
+    if number != "sweep" and not (type(number) is int and number >= 1):
+        raise ValueError("takes a number of predictor rounds from 1 on, or sweep")
+    return number
+
+
+PhiEvery = Annotated[int | Literal["sweep"], BeforeValidator(_check_phi_every)]
+"""Predictor rounds between two moves of phi, or "sweep": until all players have moved."""
 
 
 def batches_in(share: int | str, samples: int, batch_size: int) -> int:
@@ -53,7 +64,7 @@ class Rules(BaseModel):
     local_steps: Share = 1
     full_batch: bool = False
     phi_batches: Share = 1
-    phi_every: Annotated[int, Field(ge=1)] | Literal["sweep"] = 1
+    phi_every: PhiEvery = 1
     batch_size: int = Field(default=256, ge=1)
     learning_rate: float = Field(default=2.5e-4, gt=0)
     phi_learning_rate: float = Field(default=2.5e-5, gt=0)

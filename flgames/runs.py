@@ -54,7 +54,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    write_atomically(path, json.dumps(value, indent=2) + "\n")
+    write_atomically(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
 class RunFolder:
@@ -70,13 +70,13 @@ class RunFolder:
         if path is None:
             path = _free_name(settings)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise UserError(
-                f"{path} is not empty and belongs to another run{_of_what(path)}: choose another --out, "
-                f"or go on with that run by --resume {path}."
-            )
-        path.mkdir(parents=True, exist_ok=True)
-        write_json(path / "environment.json", environment())
-        write_json(path / "settings.json", settings.model_dump())
+            raise UserError(f"{path} is {_what_is_there(path)}: choose another --out.")
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            write_json(path / "environment.json", environment())
+            write_json(path / "settings.json", settings.model_dump())
+        except OSError as error:
+            raise UserError(f"The run folder {path} can't be made: {error.strerror}.") from None
         return cls(path, settings)
 
     @classmethod
@@ -84,7 +84,9 @@ class RunFolder:
         """A run that was begun before."""
         try:
             saved = json.loads((path / "settings.json").read_text())
-        except (OSError, json.JSONDecodeError):
+            if not isinstance(saved, dict) or "benchmark" not in saved:
+                raise ValueError
+        except (OSError, ValueError):
             raise UserError(f"{path} is not a run folder: it has no readable settings.json.") from None
         return cls(path, validated(saved))
 
@@ -139,7 +141,7 @@ class GameFolder:
 
     def append(self, name: str, line: dict[str, Any]) -> None:
         with open(self.path / name, "a") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(json.dumps(line, allow_nan=False) + "\n")
 
     def measures(self) -> list[dict[str, Any]]:
         return self._lines("measures.jsonl")
@@ -182,9 +184,12 @@ def _free_name(settings: Settings) -> Path:
     return path
 
 
-def _of_what(path: Path) -> str:
+def _what_is_there(path: Path) -> str:
     try:
-        saved = json.loads((path / "settings.json").read_text())
-        return f" ({saved['variant']} on {saved['benchmark']}, seed {saved['seed']})"
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+        there = RunFolder.open(path).settings
+    except UserError:
+        return "not empty"
+    return (
+        f"not empty and belongs to another run ({there.name} on {there.benchmark}, seed {there.seed}), "
+        f"which goes on by --resume {path}"
+    )

@@ -36,7 +36,9 @@ def predictor_round(rules: Rules, round_: int, players: int) -> int | None:
     """The number t of a predictor round, None for a round that moves phi."""
     if rules.representation == "fixed":
         return round_ + 1
-    between = players if rules.phi_every == "sweep" else rules.phi_every
+    between = rules.phi_every
+    if between == "sweep":
+        between = 1 if rules.schedule == "simultaneous" else players
     cycle, place = divmod(round_, between + 1)
     return cycle * between + place if place else None
 

@@ -27,6 +27,6 @@ def generator(seed: int, *purpose: str | int) -> np.random.Generator:
 @contextmanager
 def torch_seed(seed: int, *purpose: str | int) -> Iterator[None]:
     """Inside, torch's generator is seeded for one purpose; outside, it is as it was."""
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(_digest(seed, purpose) >> 1)
         yield

@@ -66,7 +66,7 @@ class Server:
             name: Counts(answer.tensors["confusion"], float(answer.numbers["loss_sum"]))
             for name, answer in self.ask("count", self.clients, samples=each).items()
         }
-        return TrainingMeasure(counts, sum(self.samples[name] for name in counts))
+        return TrainingMeasure(counts, {name: self.samples[name] for name in counts})
 
     def take_traffic(self) -> dict[str, dict[str, int]]:
         """Bytes down and up per client since the last call."""
@@ -81,9 +81,19 @@ class Server:
         return failures
 
     def state_dict(self) -> dict[str, Any]:
-        return {"known": self.known.state_dict(), "told": self.told, "samples": self.samples}
+        return {
+            "known": self.known.state_dict(),
+            "told": self.told,
+            "samples": self.samples,
+            "down": self.down,
+            "up": self.up,
+            "failures": self.failures,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.known.load_state_dict(state["known"])
-        self.told = {client: dict(versions) for client, versions in state["told"].items()}
-        self.samples = dict(state["samples"])
+        self.told = state["told"]
+        self.samples = state["samples"]
+        self.down = state["down"]
+        self.up = state["up"]
+        self.failures = state["failures"]

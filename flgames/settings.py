@@ -6,9 +6,9 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 
 from flgames import presets
 from flgames.data.benchmarks import NAMES as BENCHMARKS
@@ -23,6 +23,19 @@ MOST_THREADS = 8
 
 def _usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+def _check_stop_below(value: object) -> object:
+    try:
+        number = float(value) if isinstance(value, int | float | str) and value != "never" else value
+    except ValueError:
+        number = None
+    if number != "never" and not (isinstance(number, float) and 0 < number < 1):
+        raise ValueError("is a training accuracy between 0 and 1, or never")
+    return number
+
+
+StopBelow = Annotated[float | Literal["never"], BeforeValidator(_check_stop_below)]
 
 
 class Settings(Rules):
@@ -41,7 +54,7 @@ class Settings(Rules):
     fedavg_local_steps: Share = 10
 
     rounds: int = Field(default=500, ge=1)
-    stop_below: float | Literal["never"] = "never"
+    stop_below: StopBelow = "never"
     warm_start: int | None = Field(default=None, ge=0)
     measure_samples: int = Field(default=2048, ge=0)
 
@@ -50,7 +63,7 @@ class Settings(Rules):
     probe_every: int = Field(default=0, ge=0)
     checkpoint_seconds: float = Field(default=20.0, ge=0)
     device: str = "auto"
-    threads: int = Field(default_factory=lambda: min(_usable_cores(), MOST_THREADS), ge=1)
+    threads: int = Field(default_factory=lambda: min(_usable_cores(), MOST_THREADS), ge=1, le=1024)
 
     @property
     def name(self) -> str:
@@ -74,8 +87,10 @@ def resolve(given: Mapping[str, Any], file: Path | None = None) -> Settings:
     if benchmark not in BENCHMARKS:
         raise unknown("benchmark", benchmark, BENCHMARKS)
     values = presets.defaults(benchmark, variant) | chosen
-    values.setdefault("stop_below", presets.stop_below(int(values["memory"])))
-    return validated(values)
+    settings = validated(values)
+    if "stop_below" not in values:
+        settings = settings.model_copy(update={"stop_below": presets.stop_below(benchmark, settings)})
+    return settings
 
 
 def validated(values: Mapping[str, Any]) -> Settings:
@@ -87,8 +102,6 @@ def validated(values: Mapping[str, Any]) -> Settings:
         settings = Settings(**values)
     except ValidationError as error:
         raise UserError(_sentence(error)) from None
-    if settings.stop_below != "never" and not 0 < settings.stop_below < 1:
-        raise UserError(f"--stop-below is a training accuracy between 0 and 1, or never; {settings.stop_below} is not.")
     if settings.participation < 1 and settings.schedule != "simultaneous":
         raise UserError(
             f"--participation is for simultaneous play; with --schedule {settings.schedule} one player moves."

@@ -128,13 +128,16 @@ BAD = [
     (["--benchmark", "colored-mnsit"], "Unknown benchmark 'colored-mnsit'. Did you mean 'colored-mnist'?"),
     (["--variant", "f-fl-game"], "Did you mean 'f-fl-games'?"),
     (["--memory", "-1"], "--memory should be greater than or equal to 0; -1 was given."),
-    (["--stop-below", "1.5"], "--stop-below is a training accuracy between 0 and 1, or never; 1.5 is not."),
-    (["--stop-below", "low"], "--stop-below is a training accuracy or never; 'low' is neither."),
+    (["--stop-below", "1.5"], "--stop-below is a training accuracy between 0 and 1, or never; 1.5 was given."),
+    (["--stop-below", "low"], "--stop-below is a training accuracy between 0 and 1, or never; low was given."),
     (["--schedule", "anticlockwise"], "--schedule should be 'clockwise', 'simultaneous' or 'random'"),
     (["--participation", "0"], "--participation should be greater than 0"),
     (["--participation", "0.5", "--schedule", "clockwise"], "--participation is for simultaneous play"),
     (["--local-steps", "200%"], "--local-steps takes a number of batches, a percentage such as 10%, or all"),
-    (["--phi-every", "0"], "--phi-every"),
+    (["--phi-every", "0"], "--phi-every takes a number of predictor rounds from 1 on, or sweep; 0 was given."),
+    (["--threads", "100000000000"], "--threads should be less than or equal to 1024"),
+    (["--device", "meta"], "--device meta can't be used here"),
+    (["--out", "/proc/run"], "The run folder /proc/run can't be made"),
     (["--device", "quantum"], "--device quantum can't be used here"),
     (["--fast"], "choose a v-fl-games variant"),
     (["--side", "14"], "colored-digits has 8 x 8 pixels"),
@@ -152,6 +155,7 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(
     assert result.exit_code == 2
     assert sentence in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == [], "no folder is left behind by a run that can't be played"
 
 
 def test_an_unknown_key_in_a_config_file_is_named(tmp_path: Path) -> None:
@@ -161,6 +165,14 @@ def test_an_unknown_key_in_a_config_file_is_named(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "'memroy'. Did you mean 'memory'?" in result.stderr
     assert "game.toml" in result.stderr
+
+
+def test_a_config_file_with_a_bad_value(tmp_path: Path) -> None:
+    config = tmp_path / "game.toml"
+    config.write_text('memory = "five"\n')
+    result = run("play", "--config", config)
+    assert result.exit_code == 2
+    assert "--memory should be a valid integer" in result.stderr
 
 
 def test_a_config_file_that_is_not_toml(tmp_path: Path) -> None:
@@ -185,7 +197,7 @@ def test_a_run_folder_is_never_overwritten(finished: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
     result = play(finished)
     assert result.exit_code == 2
-    assert "belongs to another run (f-fl-games-smooth on colored-digits, seed 0)" in result.stderr
+    assert "not empty and belongs to another run (f-fl-games-smooth on colored-digits, seed 0)" in result.stderr
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
 
 
@@ -207,6 +219,20 @@ def test_a_loss_that_explodes_names_round_and_player(tmp_path: Path) -> None:
     result = play(tmp_path / "run", "--against", "none", "--optimiser", "sgd", "--learning-rate", "1e30")
     assert result.exit_code == 1
     assert re.search(r"The loss of client-\d became (nan|inf) in round \d", result.stderr)
+
+
+def test_a_model_that_explodes_in_the_last_step_is_not_a_result(tmp_path: Path) -> None:
+    arguments = ["--against", "none", "--optimiser", "sgd", "--learning-rate", "1e38", "--rounds", "1"]
+    result = run("play", "--out", tmp_path / "run", "--threads", "1", *arguments)
+    assert result.exit_code == 1
+    assert re.search(r"The loss of client-\d became (nan|inf) in round 0", result.stderr)
+
+
+def test_a_folder_of_notes_is_not_a_run(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    result = play(tmp_path)
+    assert result.exit_code == 2
+    assert result.stderr == f"flgames: {tmp_path} is not empty: choose another --out.\n"
 
 
 def test_help_teaches() -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import functools
 import gzip
+import http.server
 import struct
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -101,12 +104,37 @@ def closed_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return own
 
 
-def test_own_folder_is_read_verified_and_kept(closed_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_folder_is_read_and_verified(closed_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     images = small_mnist(closed_world)
     monkeypatch.setattr(sources, "MNIST_SHA256", images.sha256())
     assert np.array_equal(sources.mnist().train_images, images.train_images)
+    assert not sources.cache_folder().exists(), "what the user has is not copied"
+
+
+def test_a_mirror_is_fetched_verified_and_kept(closed_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = small_mnist(closed_world)
+    for file in sources.MNIST_FILES.values():
+        if (closed_world / file).exists():
+            (closed_world / f"{file}.gz").write_bytes(gzip.compress((closed_world / file).read_bytes()))
+    monkeypatch.setattr(sources, "MNIST_SHA256", images.sha256())
     monkeypatch.delenv(sources.FOLDER_VARIABLE)
+    monkeypatch.delenv(sources.OFFLINE_VARIABLE)
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(closed_world))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setattr(sources, "MNIST_MIRRORS", (f"http://127.0.0.1:{server.server_port}/",))
+        assert np.array_equal(sources.mnist().train_images, images.train_images)
+        server.shutdown()
+    monkeypatch.setenv(sources.OFFLINE_VARIABLE, "1")
     assert np.array_equal(sources.mnist().test_digits, images.test_digits), "now from the cache"
+
+
+def test_a_damaged_archive_is_passed_over(closed_world: Path) -> None:
+    small_mnist(closed_world)
+    path = closed_world / "train-images-idx3-ubyte.gz"
+    path.write_bytes(path.read_bytes()[:12] + b"damaged" * 20)
+    with pytest.raises(UserError, match="FLGAMES_DATA="):
+        sources.mnist()
 
 
 def test_other_images_are_refused(closed_world: Path) -> None:

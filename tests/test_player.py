@@ -180,6 +180,19 @@ def test_buffers_of_phi_are_averaged_by_samples_and_rest_during_predictor_moves(
     assert torch.equal(server.known.phi.weights["norm.running_mean"], before)
 
 
+def test_batchnorm_never_meets_a_chunk_of_one() -> None:
+    rules = Rules(representation="variable", phi_batches="all")
+    method = FLGames(Architecture(lambda: nn.Linear(6, 2), Normalised), rules)
+    server = seat(method, random_clients(257, 513))
+    method.round(server, 0, 0)
+    assert server.measure(770).exact
+
+
+def test_a_variable_phi_needs_parameters() -> None:
+    with pytest.raises(ValueError, match="needs parameters"):
+        FLGames(perceptrons(), Rules(representation="variable"))
+
+
 def test_phi_is_published_under_its_own_name() -> None:
     method = FLGames(perceptrons(variable=True), Rules(representation="variable"))
     server = seat(method, random_clients(20, 20))

@@ -21,6 +21,8 @@ def test_phi_once_a_sweep() -> None:
     turns = [turn(rules, r, PLAYERS, 0) for r in range(8)]
     assert [now.t for now in turns] == [None, 1, 2, 3, None, 4, 5, 6]
     assert [now.movers[0] for now in turns if now.t] == ["a", "b", "c", "a", "b", "c"]
+    at_once = Rules(representation="variable", phi_every="sweep")
+    assert [predictor_round(at_once, r, 3) for r in range(4)] == [None, 1, None, 2], "all players move in one round"
     assert [predictor_round(Rules(representation="variable", phi_every=2), r, 3) for r in range(4)] == [
         None,
         1,
@@ -60,3 +62,4 @@ def test_shares_of_batches() -> None:
     assert batches_in("all", 1000, 256) == 4
     assert batches_in("50%", 1000, 256) == 2
     assert batches_in("1%", 1000, 256) == 1
+    assert Rules(phi_batches="100%").phi_batches == "all"

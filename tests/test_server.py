@@ -75,6 +75,30 @@ def test_a_client_that_fails_keeps_its_last_action_and_catches_up() -> None:
     assert slopes(server) == [4.25, 1.25]
 
 
+class Forgetful(Unreliable):
+    """The question arrives, the answer is lost."""
+
+    def ask(self, asks: Mapping[str, Ask], timeout: float | None = None) -> Answers:
+        there = LocalFederation.ask(self, asks, timeout)
+        kept = {name: answer for name, answer in there.answered.items() if name not in self.failing}
+        return Answers(kept, {name: "lost" for name in asks if name in self.failing})
+
+
+def test_an_answer_that_is_lost_does_not_stop_the_game() -> None:
+    method = FLGames(SQUARED, squared_rules(memory=2))
+    federation = Forgetful.of(method, one_sample_each(4.0, 2.0), seed=0)
+    server = Server(federation, 2)
+    server.introduce()
+    method.start(server, 0)
+    method.round(server, 0, 0)
+    federation.failing = ("b",)
+    method.round(server, 1, 0)
+    assert slopes(server) == [3.5, 1.5], "the action that was lost was not played"
+    federation.failing = ()
+    method.round(server, 2, 0)
+    assert server.known.buffers["b"].current.version == 3
+
+
 def test_nobody_answers() -> None:
     method = FLGames(SQUARED, squared_rules())
     server, federation = unreliable(method)

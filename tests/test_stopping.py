@@ -15,7 +15,7 @@ from tests.toys import perceptrons, random_clients, set_up
 
 def measure(correct: int, samples: int, population: int | None = None) -> TrainingMeasure:
     confusion = torch.tensor([[correct, samples - correct], [0, 0]])
-    return TrainingMeasure({"a": Counts(confusion, 0.0)}, population or samples)
+    return TrainingMeasure({"a": Counts(confusion, 0.0)}, {"a": population or samples})
 
 
 class Scripted(Play):
@@ -80,23 +80,51 @@ def test_standard_error_vanishes_when_all_are_counted() -> None:
 
 @pytest.mark.parametrize("schedule", ["clockwise", "simultaneous"])
 def test_stops_where_exact_counting_stops(schedule: str) -> None:
-    """A game on random labels: thresholds between its first falls, decided from 512 of 5,500 samples at first."""
+    """A game on random labels: thresholds between its first falls, decided from 512 of 2,700 samples at first."""
     rules = Rules(schedule=schedule, batch_size=32, learning_rate=0.02)  # type: ignore[arg-type]
-    clients = random_clients(3000, 2500)
+    clients = random_clients(1500, 1200)
 
     def play(measure_samples: int, rule: StopBelow | None) -> list[Round]:
-        game = set_up(FLGames(perceptrons(), rules), clients, 40, rule, measure_samples=measure_samples)
+        game = set_up(FLGames(perceptrons(), rules), clients, 25, rule, measure_samples=measure_samples)
         game.start()
         rounds: list[Round] = []
         game.run(Observers(rounds.append))
         return rounds
 
     accuracies = [round_.measure.accuracy for round_ in play(0, None)]
-    falls = [(before + after) / 2 for before, after in itertools.pairwise(accuracies[5:]) if after < before][:5]
-    assert len(falls) == 5
+    falls = [(before + after) / 2 for before, after in itertools.pairwise(accuracies[5:]) if after < before][:3]
+    assert len(falls) == 3
     for threshold in falls:
         rule = StopBelow(threshold, 2)
         exact, estimated = play(0, rule), play(512, rule)
-        assert len(estimated) == len(exact) < 40
+        assert len(estimated) == len(exact) < 25
         assert estimated[0].measure.samples == 512
-        assert estimated[-1].decided_by.samples == 5500, "a fall is believed only when all samples were counted"
+        assert estimated[-1].decided_by.samples == 2700, "a fall is believed only when all samples were counted"
+
+
+def test_uneven_clients_stop_where_exact_counting_stops() -> None:
+    """Small clients run out of samples first; the large one must still be counted to the end."""
+    clients = random_clients(1500, 10, 10, 10, 10)
+    ends = []
+    for measure_samples in (0, 64):
+        play = set_up(
+            FLGames(perceptrons(), Rules(batch_size=32, learning_rate=0.02)), clients, 12, StopBelow(0.499, 2),
+            measure_samples=measure_samples,
+        )  # fmt: skip
+        play.start()
+        ends.append((play.run(), play.next_round))
+    assert ends[0] == ends[1]
+
+
+def test_the_measure_grows_to_every_sample() -> None:
+    play = set_up(
+        FLGames(perceptrons(), Rules()), random_clients(3000, 5, 5, 5, 5), 1, StopBelow(0.5, 0), measure_samples=64
+    )
+    play.start()
+    play.method.round(play.server, 0, 0)
+    play.armed = True
+    measure = play.server.measure(64)
+    assert measure.samples == 256 + 20
+    near = StopBelow(measure.accuracy, 0)
+    play.rule = near
+    assert play._decide(0, measure).exact

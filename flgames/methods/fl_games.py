@@ -32,16 +32,24 @@ class FLGames(Method):
         self.architecture = architecture
         self.rules = rules
         self.memory = rules.memory
-        self.phi = architecture.representation()
+        self._reset()
+
+    def _reset(self) -> None:
+        self.phi = self.architecture.representation()
         self.phi_optimiser: torch.optim.Optimizer | None = None
-        if rules.representation == "variable":
-            self.phi_optimiser = make_optimiser(rules.phi_optimiser, self.phi.parameters(), rules.phi_learning_rate)
+        if self.rules.representation == "variable":
+            parameters = list(self.phi.parameters())
+            if not parameters:
+                raise ValueError("a variable representation needs parameters; this one has none: keep it fixed")
+            rules = self.rules
+            self.phi_optimiser = make_optimiser(rules.phi_optimiser, parameters, rules.phi_learning_rate)
 
     def client(self, site: Site) -> Player:
         return Player(site, self.architecture, self.rules)
 
     def start(self, server: Server, seed: int) -> None:
         """Draw phi and each player's initial action."""
+        self._reset()
         self.phi.load_state_dict(initial_weights(self.architecture.representation, seed, PHI))
         if self.phi.state_dict():
             server.publish(Action(PHI, 0, snapshot(self.phi)))
@@ -76,6 +84,7 @@ class FLGames(Method):
         return {"phi_optimiser": self.phi_optimiser.state_dict() if self.phi_optimiser else None}
 
     def load_state_dict(self, state: dict[str, Any], server: Server) -> None:
+        self._reset()
         if server.known.phi is not None:
             self.phi.load_state_dict(server.known.phi.weights)
         if self.phi_optimiser is not None:

@@ -43,13 +43,21 @@ class LiveLine:
             self.console.print(_line(entry, seed, rule, round_), soft_wrap=True)
 
 
+MOST_NAMED = 2
+"""Clients whose accuracies fit into a line by name; of more, the lowest and the highest are shown."""
+
+
 def _line(entry: Entry, seed: int, rule: StopBelow | None, round_: Round) -> Text:
+    """Two lines of at most 80 characters: what is played, and how it stands."""
+    accuracies = {name: counts.accuracy for name, counts in round_.measure.clients.items()}
+    if len(accuracies) <= MOST_NAMED:
+        train = " ".join(f"{name} {accuracy:.3f}" for name, accuracy in accuracies.items())
+    else:
+        train = f"train {min(accuracies.values()):.3f} to {max(accuracies.values()):.3f}, {len(accuracies)} clients"
     line = Text(no_wrap=True, overflow="ellipsis")
-    line.append(entry.title, style="bold")
-    line.append(f"  seed {seed}  round {round_.round + 1}/{entry.rounds}  train ")
-    line.append(
-        " ".join(f"{name} {counts.accuracy:.3f}" for name, counts in round_.measure.clients.items()), style="cyan"
-    )
-    line.append(f"  {rule or f'plays {entry.rounds} rounds'}", style="yellow")
+    line.append(entry.title, style="bold").append(f", seed {seed}\n")
+    line.append(f"round {round_.round + 1}/{entry.rounds}  ")
+    line.append(train, style="cyan")
+    line.append(f"  stops below {rule.threshold:.2f}" if rule else "  plays all rounds", style="yellow")
     line.append(f"  {round_.seconds:.1f} s", style="dim")
     return line

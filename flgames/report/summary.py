@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from rich.console import Console
 
 from flgames.contest import chosen_benchmark, entries
@@ -50,8 +49,7 @@ def _majority_shares(run: RunFolder) -> tuple[float, float]:
     source = chosen_benchmark(run.settings)
     shares = []
     for seed in run.settings.all_seeds:
-        clients = source.training_clients(seed).values()
-        labels = np.concatenate([samples.batch(torch.arange(len(samples)))[1].numpy() for samples in clients])
+        labels = np.concatenate([client.labels.numpy() for client in source.training_clients(seed).values()])
         counts = np.bincount(labels)
         held_out = source.held_out_client(seed).labels.numpy()
         shares.append((counts.max() / len(labels), float(np.mean(held_out == counts.argmax()))))

@@ -42,7 +42,10 @@ class Row:
         profiles = self.profiles
         reversed_ = sum(profile.reversed for profile in profiles)
         mark = "" if not reversed_ else " reversed" if reversed_ == len(profiles) else f" reversed in {reversed_}"
-        ends = {result["end"] for result in self.results}
+        ends = {
+            f"rule: train < {result['stop_below']:.2f}" if result["end"] == "rule" else "all rounds played"
+            for result in self.results
+        }
         return (
             self.title,
             _percent([result["train"] for result in self.results]),
@@ -54,7 +57,7 @@ class Row:
             _number([result["rounds"] for result in self.results]),
             _number([(result["bytes_down"] + result["bytes_up"]) / 1e6 for result in self.results]),
             _number([result["seconds"] for result in self.results], ".1f"),
-            " / ".join(sorted({"rule": "its rule", "rounds": "--rounds"}[end] for end in ends)),
+            " / ".join(sorted(ends)),
         )
 
 

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from rich.console import Console
+
+from flgames.contest import entries
+from flgames.measures import Counts, InvarianceProfile, TrainingMeasure
+from flgames.methods.base import Move
+from flgames.play import Round
+from flgames.report.live import LiveLine
+from flgames.report.tables import Row
+from flgames.settings import resolve
+from flgames.stopping import StopBelow
+
+
+def a_round(clients: int) -> Round:
+    counts = {f"client-{k}": Counts(torch.tensor([[80 + k, 20 - k], [0, 0]]), 0.0) for k in range(1, clients + 1)}
+    measure = TrainingMeasure(counts, dict.fromkeys(counts, 100))
+    return Round(122, Move("predictors", {}), measure, measure, {}, {}, 12.34)
+
+
+@pytest.mark.parametrize("clients", [2, 10])
+def test_the_live_line_fits_and_tells_round_accuracy_rule_and_time(clients: int) -> None:
+    console = Console(width=80, force_terminal=True, record=True)
+    (entry,) = entries(resolve({"against": "none"}))
+    with console.capture() as captured, LiveLine(console) as live:
+        live(entry, 0, StopBelow(0.7, 2), a_round(clients))
+    said = captured.get()
+    for part in ("Parallel F-FL Games (Smooth)", "round 123/500", "0.810", "stops below 0.70", "12.3 s"):
+        assert part in said
+    assert "…" not in said
+
+
+def result(unseen: float, end: str = "rule") -> dict[str, object]:
+    profile = InvarianceProfile(0.5, 0.8, 0.3, unseen, 0.9, 0.75)
+    return {
+        "end": end, "rule": "", "stop_below": 0.7, "rounds": 10, "train": 0.6, "profile": profile.as_dict(),
+        "bytes_down": 10**6, "bytes_up": 10**6, "seconds": 1.0,
+    }  # fmt: skip
+
+
+def test_above_the_ceiling_is_reversed() -> None:
+    cells = Row("game", [result(0.77)]).cells()
+    assert cells[2] == "77.0 reversed"
+    assert Row("game", [result(0.77), result(0.7)]).cells()[2].endswith("reversed in 1")
+    assert "reversed" not in Row("game", [result(0.75)]).cells()[2]
+
+
+def test_the_threshold_is_printed_with_the_figure() -> None:
+    assert Row("game", [result(0.7)]).cells()[-1] == "rule: train < 0.70"
+    assert Row("game", [result(0.7, "rounds")]).cells()[-1] == "all rounds played"
