@@ -48,5 +48,5 @@ def test_above_the_ceiling_is_reversed() -> None:
 
 
 def test_the_threshold_is_printed_with_the_figure() -> None:
-    assert Row("game", [result(0.7)]).cells()[-1] == "rule: train < 0.70"
-    assert Row("game", [result(0.7, "rounds")]).cells()[-1] == "all rounds played"
+    assert Row("game", [result(0.7)]).cells()[-1] == "train < 0.70"
+    assert Row("game", [result(0.7, "rounds")]).cells()[-1] == "all rounds"

@@ -25,21 +25,25 @@ CLIENT_COLOURS = ("#56B4E9", "#0072B2")
 UNSEEN = "#D55E00"
 GREY = "#666666"
 
+FEW_PROBES = 50
+"""Below this, points are marked: the lines between them are not measured."""
 
-def draw_curves(
-    path: Path, title: str, games: Mapping[str, Sequence[GameFolder]], ceiling: float, stop_below: float | None
-) -> None:
+
+def draw_curves(path: Path, title: str, games: Mapping[str, Sequence[GameFolder]], ceiling: float) -> None:
     """One panel a method: training accuracy of the clients, and the unseen client where it was probed."""
-    figure, panels = pyplot.subplots(1, len(games), figsize=(6.2 * len(games), 4.4), sharey=True, squeeze=False)
+    size = (6.2 * len(games), 4.8)
+    figure, panels = pyplot.subplots(1, len(games), figsize=size, sharey=True, squeeze=False, layout="constrained")
     for panel, (method, folders) in zip(panels[0], games.items(), strict=True):
         _curves(panel, folders)
         panel.axhline(ceiling, color=GREY, linestyle=":", linewidth=1.2, label="best an invariant model can do")
-        if stop_below is not None and method != "FedAvg":
+        stop_below = (folders[0].result or {}).get("stop_below")
+        if stop_below is not None:
             panel.axhline(stop_below, color=GREY, linestyle="--", linewidth=1.2, label=f"stops below {stop_below:.2f}")
         panel.set(title=method, xlabel="round", ylim=(0, 1))
         panel.grid(alpha=0.2)
     panels[0][0].set_ylabel("accuracy")
-    panels[0][-1].legend(loc="center left", bbox_to_anchor=(0.0, 0.42), fontsize=8)
+    handles, labels = panels[0][-1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
     figure.suptitle(title)
     _save(figure, path)
 
@@ -61,6 +65,7 @@ def _curves(panel: Axes, folders: Sequence[GameFolder]) -> None:
         panel.plot(
             [probe["round"] + 1 for probe in probes], [probe["unseen"] for probe in probes],
             color=UNSEEN, linewidth=1.2, alpha=0.9 if len(folders) == 1 else 0.4,
+            marker="." if len(probes) < FEW_PROBES else None,
         )  # fmt: skip
         if folder.result:
             panel.plot(
@@ -71,7 +76,7 @@ def _curves(panel: Axes, folders: Sequence[GameFolder]) -> None:
 
 def draw_profile(path: Path, title: str, rows: Sequence[Row], training_flips: Sequence[float]) -> None:
     """Accuracy over the flip rate p, a straight line a method, with the clients' own p on it."""
-    figure, axes = pyplot.subplots(figsize=(7.4, 5.0))
+    figure, axes = pyplot.subplots(figsize=(7.4, 5.0), layout="constrained")
     p = np.linspace(0, 1, 2)
     for row, colour in zip(rows, COLOURS, strict=False):
         profiles = row.profiles
@@ -83,7 +88,7 @@ def draw_profile(path: Path, title: str, rows: Sequence[Row], training_flips: Se
         )
         axes.plot(
             p, [mean.at(x) for x in p], color=colour, linewidth=2.2,
-            label=f"{row.title}: mean {mean.mean:.0%}, flip rate {mean.flip_rate:.0%}",
+            label=f"{row.title}{_rule(row)}: mean {mean.mean:.0%}, flip rate {mean.flip_rate:.0%}",
         )  # fmt: skip
         for profile in profiles if len(profiles) > 1 else ():
             axes.plot(p, [profile.at(x) for x in p], color=colour, linewidth=0.8, alpha=0.35)
@@ -109,8 +114,12 @@ def draw_profile(path: Path, title: str, rows: Sequence[Row], training_flips: Se
     _save(figure, path)
 
 
+def _rule(row: Row) -> str:
+    threshold = row.results[0]["stop_below"]
+    return f", stopped below {threshold:.2f}" if threshold is not None else ""
+
+
 def _save(figure: Figure, path: Path) -> None:
-    figure.tight_layout()
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=130)
     pyplot.close(figure)

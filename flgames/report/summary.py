@@ -21,11 +21,10 @@ def summarise(run: RunFolder, console: Console) -> None:
     ceiling = rows[0].profiles[0].ceiling
     cells = [row.cells() for row in rows] + reference_cells(ceiling, *_majority_shares(run))
     title = f"{source.title}, {settings.seeds} seed{'s' if settings.seeds > 1 else ''}, accuracies in %"
-    stop = settings.stop_below if settings.stop_below != "never" else None
 
     write_json(run.path / "results.json", {row.title: list(row.results) for row in rows})
     write_atomically(run.path / "table.md", f"{title}\n\n{markdown_table(cells)}")
-    draw_curves(run.path / "curves.png", source.title, folders, ceiling, stop)
+    draw_curves(run.path / "curves.png", source.title, folders, ceiling)
     draw_profile(run.path / "profile.png", f"{source.title}: invariance profile", rows, list(source.flips.values()))
 
     console.print(rich_table(cells, title))

@@ -43,7 +43,7 @@ class Row:
         reversed_ = sum(profile.reversed for profile in profiles)
         mark = "" if not reversed_ else " reversed" if reversed_ == len(profiles) else f" reversed in {reversed_}"
         ends = {
-            f"rule: train < {result['stop_below']:.2f}" if result["end"] == "rule" else "all rounds played"
+            f"train < {result['stop_below']:.2f}" if result["end"] == "rule" else "all rounds"
             for result in self.results
         }
         return (
