@@ -78,7 +78,7 @@ def play(
     phi_optimiser: Annotated[str | None, Option(help="adam (default) or sgd, plain FedSGD.", rich_help_panel=PHI)] = None,
     stop_below: Annotated[str | None, Option(help="Stop when training accuracy has been above this and falls below it, or never. Default: the preset of benchmark and variant.", rich_help_panel=STOP)] = None,
     warm_start: Annotated[int | None, Option(help="Rounds in which it can't stop. Default: the number of players if phi is fixed, else the batches of an epoch.", rich_help_panel=STOP)] = None,
-    rounds: Annotated[int | None, Option(help="Rounds at most. Default: 500.", rich_help_panel=STOP)] = None,
+    rounds: Annotated[int | None, Option(help="Rounds at most. Default: 500, or 1000 for a variant that learns phi.", rich_help_panel=STOP)] = None,
     measure_samples: Annotated[int | None, Option(help="Training samples that a measure looks at first; more are counted, to the last one, where these can't decide. 0: always all. Default: 2048.", rich_help_panel=STOP)] = None,
     seed: Annotated[int | None, Option(help="Drives data, initialisation, batches and schedule. Default: 0.", rich_help_panel=RUN)] = None,
     seeds: Annotated[int | None, Option(help="Play so many seeds, from --seed on, and show mean and standard deviation. Default: 1.", rich_help_panel=RUN)] = None,
@@ -179,7 +179,7 @@ def _say(message: str) -> None:
 
 @app.command()
 def bench(
-    rounds: Annotated[int, Option(min=1, help="Rounds that are timed in each case.")] = 20,
+    rounds: Annotated[int, Option(min=1, help="Rounds that are timed with ten players; five times as many with two.")] = 10,
     benchmark: Annotated[str, Option(help="Where the stop rounds are compared: colored-mnist takes some minutes, colored-digits seconds.")] = "colored-mnist",
 ) -> None:  # fmt: skip
     """Time a round beside the matrix products that it can't avoid, and check that estimates stop where exact counts do."""

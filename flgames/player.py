@@ -61,7 +61,7 @@ class Player(Client):
                 features = self.representation(inputs)
             others = opponents_logits(self.mouthpiece, opponents, features)
             loss = best_response_loss(own_weight, self.predictor(features), others, targets, self.loss)
-            self.optimiser.zero_grad()
+            self.predictor.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()
             losses.append(loss.item())
@@ -75,7 +75,7 @@ class Player(Client):
         targets = self.cache.targets(chunks)
         losses = []
         for _ in range(self.steps):
-            self.optimiser.zero_grad()
+            self.predictor.zero_grad()
             total, start = 0.0, 0
             for chunk in range(chunks):
                 own = self.predictor(self.cache.features(chunk))

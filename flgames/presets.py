@@ -38,6 +38,9 @@ STOP_BELOW = {
     "colored-digits": (0.60, 0.70),
 }
 
+ROUNDS = {"fixed": 500, "variable": 1000}
+"""A variable phi takes every other round, and the paper's V variants need up to 630."""
+
 FEDAVG_ROUNDS = {"colored-mnist": 50, "colored-digits": 30}
 
 
@@ -65,6 +68,7 @@ def defaults(benchmark: str, variant: str) -> dict[str, Any]:
     return knobs | {
         "learning_rate": predictor if variable else fixed,
         "phi_learning_rate": phi,
+        "rounds": ROUNDS[knobs["representation"]],
         "fedavg_rounds": FEDAVG_ROUNDS[benchmark],
     }
 

@@ -55,7 +55,9 @@ class PaintedSamples:
         return len(self.labels)
 
     def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
-        return self.feature.paint(self.images[index], self.codes[index].long()), self.labels[index].long()
+        # index_select is ten times as fast as indexing by a tensor.
+        images, codes = self.images.index_select(0, index), self.codes.index_select(0, index)
+        return self.feature.paint(images, codes.long()), self.labels.index_select(0, index).long()
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Trainer(Client):
             for number in range(self.rounds * self.steps, (self.rounds + 1) * self.steps):
                 inputs, targets = self.batch(self.batches.batch(number))
                 loss = self.loss(self.predictor(inputs), targets)
-                optimiser.zero_grad()
+                self.predictor.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
                 total += loss.item()
