@@ -41,7 +41,7 @@ def run_bench(console: Console, rounds: int, benchmark: str) -> bool:
     torch.set_num_threads(settings.threads)
     console.print(f"{settings.threads} threads, torch {torch.__version__}, batch 256, {IMAGES} images of 28 x 28 x 2")
     console.print(_speed_table(rounds))
-    console.print("ratio: the time over that of its matrix products alone, same shapes and weights, plain torch\n")
+    console.print("GEMM: its matrix products alone, same shapes and weights, plain torch; ratio: over them\n")
     return compare_stop_rounds(console, benchmark)
 
 
@@ -58,17 +58,7 @@ class Timing:
 
 def _speed_table(rounds: int) -> Table:
     table = Table(title="One simultaneous round (ms)", title_justify="left")
-    for column in (
-        "players",
-        "memory",
-        "moves",
-        "products",
-        "ratio",
-        "moves + measure",
-        "products",
-        "ratio",
-        "samples",
-    ):
+    for column in ("N", "memory", "moves", "GEMM", "ratio", "+ measure", "GEMM", "ratio", "samples"):
         table.add_column(column, justify="right")
     for players in (2, 10):
         for memory in (0, 5):

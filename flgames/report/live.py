@@ -21,7 +21,8 @@ class LiveLine:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self._live = Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
+        first = Text("getting ready ...", style="dim")
+        self._live = Live(first, console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
         self._printed_at = time.monotonic()
 
     def __enter__(self) -> LiveLine:
