@@ -1,7 +1,6 @@
 """What the paper fixes per variant and per benchmark, and where its game is stopped, in one place.
 
-The paper prints no thresholds. Ours come from training measures only; the unseen client has no say. docs/decisions.md
-(9) has the reasoning.
+The paper prints no thresholds. docs/decisions.md (9) says where ours come from.
 """
 
 from __future__ import annotations
