@@ -23,7 +23,7 @@ from flgames.presets import VARIANTS
 from flgames.report.live import LiveLine
 from flgames.report.summary import summarise
 from flgames.runs import RunFolder
-from flgames.settings import Settings, resolve
+from flgames.settings import Settings, resolve, validated
 
 app = typer.Typer(
     help="FL Games: federated learning whose model keeps working on clients it has never seen.",
@@ -131,12 +131,11 @@ def _resumed(path: Path, given: dict[str, Any], config: Path | None, out: Path |
     run = RunFolder.open(path)
     if config or out:
         raise UserError("--resume goes on with a run as it was set up: leave out --config and --out.")
-    for name, value in given.items():
-        if str(getattr(run.settings, name)) != str(value):
-            raise UserError(
-                f"{path} belongs to another run: its --{name.replace('_', '-')} is {getattr(run.settings, name)}, "
-                f"not {value}."
-            )
+    asked = validated(run.settings.model_dump() | given)
+    for name in given:
+        theirs, ours = getattr(run.settings, name), getattr(asked, name)
+        if theirs != ours:
+            raise UserError(f"{path} belongs to another run: its --{name.replace('_', '-')} is {theirs}, not {ours}.")
     return run
 
 

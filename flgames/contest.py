@@ -184,6 +184,7 @@ def _result(
         "rounds": len(lines),
         "train": train.accuracy,
         "train_of": {name: counts.accuracy for name, counts in train.clients.items()},
+        "confusion_of": {name: counts.confusion.tolist() for name, counts in train.clients.items()},
         "stop_below": play.rule.threshold if play.rule else None,
         "profile": profile.as_dict(),
         "input_shape": list(shape),

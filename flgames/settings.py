@@ -35,7 +35,7 @@ def _check_stop_below(value: object) -> object:
     return number
 
 
-StopBelow = Annotated[float | Literal["never"], BeforeValidator(_check_stop_below)]
+Threshold = Annotated[float | Literal["never"], BeforeValidator(_check_stop_below)]
 
 
 class Settings(Rules):
@@ -54,7 +54,7 @@ class Settings(Rules):
     fedavg_local_steps: Share = 10
 
     rounds: int = Field(default=500, ge=1)
-    stop_below: StopBelow = "never"
+    stop_below: Threshold = "never"
     warm_start: int | None = Field(default=None, ge=0)
     measure_samples: int = Field(default=2048, ge=0)
 

@@ -158,29 +158,20 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(
     assert list(tmp_path.iterdir()) == [], "no folder is left behind by a run that can't be played"
 
 
-def test_an_unknown_key_in_a_config_file_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("memroy = 5", "game.toml: 'memroy'. Did you mean 'memory'?"),
+        ('memory = "five"', "--memory should be a valid integer"),
+        ("memory: 5", "game.toml is not TOML"),
+    ],
+)
+def test_a_bad_config_file(content: str, sentence: str, tmp_path: Path) -> None:
     config = tmp_path / "game.toml"
-    config.write_text("memroy = 5\n")
+    config.write_text(content)
     result = run("play", "--config", config)
     assert result.exit_code == 2
-    assert "'memroy'. Did you mean 'memory'?" in result.stderr
-    assert "game.toml" in result.stderr
-
-
-def test_a_config_file_with_a_bad_value(tmp_path: Path) -> None:
-    config = tmp_path / "game.toml"
-    config.write_text('memory = "five"\n')
-    result = run("play", "--config", config)
-    assert result.exit_code == 2
-    assert "--memory should be a valid integer" in result.stderr
-
-
-def test_a_config_file_that_is_not_toml(tmp_path: Path) -> None:
-    config = tmp_path / "game.toml"
-    config.write_text("memory: 5\n")
-    result = run("play", "--config", config)
-    assert result.exit_code == 2
-    assert "is not TOML" in result.stderr
+    assert sentence in result.stderr
 
 
 def test_data_that_can_not_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +196,7 @@ def test_a_run_is_resumed_as_it_was_set_up(finished: Path) -> None:
     result = run("play", "--resume", finished, "--memory", "4")
     assert result.exit_code == 2
     assert "belongs to another run: its --memory is 5, not 4" in result.stderr
-    assert run("play", "--resume", finished, "--memory", "5").exit_code == 0
+    assert run("play", "--resume", finished, "--memory", "5", "--participation", "1").exit_code == 0
 
 
 def test_two_processes_can_not_play_in_one_folder(finished: Path) -> None:
