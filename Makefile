@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench data clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +22,9 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+data: $(STAMP)  ## fetch the images of all benchmarks (tests of those that are missing are skipped, and say so)
+	$(BIN)/flgames data fetch --all
 
 bench: $(STAMP)  ## a round's time beside its matrix products
 	$(BIN)/flgames bench

@@ -2,12 +2,15 @@
 
 __version__ = "0.1.0"
 
-from flgames.data.clients import ArraySamples, HeldOut, Samples
+from flgames.data.benchmark import Benchmark
+from flgames.data.clients import ArraySamples, HeldOut, Samples, input_shape
+from flgames.data.images import ImageSet
+from flgames.data.spurious import Colour, Patch, SpuriousFeature
 from flgames.engines.local import LocalFederation
 from flgames.measures import InvarianceProfile, invariance_profile
 from flgames.methods.fedavg import FedAvg, FedAvgRules
 from flgames.methods.fl_games import FLGames
-from flgames.models import Architecture, Ensemble
+from flgames.models import Architecture, Ensemble, paper_architecture
 from flgames.play import Observers, Play, Round
 from flgames.rules import Rules
 from flgames.stopping import StopBelow
@@ -15,18 +18,25 @@ from flgames.stopping import StopBelow
 __all__ = [
     "Architecture",
     "ArraySamples",
+    "Benchmark",
+    "Colour",
     "Ensemble",
     "FLGames",
     "FedAvg",
     "FedAvgRules",
     "HeldOut",
+    "ImageSet",
     "InvarianceProfile",
     "LocalFederation",
     "Observers",
+    "Patch",
     "Play",
     "Round",
     "Rules",
     "Samples",
+    "SpuriousFeature",
     "StopBelow",
+    "input_shape",
     "invariance_profile",
+    "paper_architecture",
 ]

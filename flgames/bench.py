@@ -18,7 +18,8 @@ from rich.table import Table
 from torch import Tensor
 
 from flgames import contest
-from flgames.data.clients import PaintedSamples, Samples
+from flgames.data.catalogue import benchmark as benchmark_of
+from flgames.data.clients import PaintedSamples, Samples, input_shape
 from flgames.data.spurious import Colour
 from flgames.engines.local import LocalFederation
 from flgames.federation import Action
@@ -103,6 +104,7 @@ def _random_clients(players: int, images: int) -> dict[str, Samples]:
     return {
         f"client-{k}": PaintedSamples(
             torch.randint(0, 256, (*size, SIDE, SIDE), dtype=torch.uint8, generator=draw),
+            torch.arange(images // players),
             torch.randint(0, 2, size, dtype=torch.uint8, generator=draw),
             torch.randint(0, 2, size, dtype=torch.uint8, generator=draw),
             Colour(),
@@ -159,9 +161,9 @@ def compare_stop_rounds(console: Console, benchmark: str) -> bool:
     stops = {}
     for name, measured in {"estimates": MEASURED if benchmark == "colored-mnist" else 256, "exact counts": 0}.items():
         settings = resolve({"benchmark": benchmark, "against": "none", "measure_samples": measured})
-        source = contest.chosen_benchmark(settings)
+        source = benchmark_of(settings)
         clients = source.training_clients(settings.seed)
-        architecture = paper_architecture(source.input_shape(clients), source.classes, variable=False)
+        architecture = paper_architecture(input_shape(clients), source.classes, variable=False)
         play = contest.set_up(contest.entries(settings)[0], clients, architecture, settings.seed, torch.device("cpu"))
         play.start()
         end = play.run()

@@ -9,8 +9,10 @@ from typing import Any
 import safetensors.torch
 import torch
 
-from flgames.data.benchmarks import Benchmark, benchmark
-from flgames.data.clients import HeldOut, Samples
+from flgames import presets
+from flgames.data.benchmark import Benchmark
+from flgames.data.catalogue import benchmark
+from flgames.data.clients import HeldOut, Samples, input_shape
 from flgames.engines.local import LocalFederation
 from flgames.errors import UserError
 from flgames.measures import InvarianceProfile, invariance_profile
@@ -65,7 +67,8 @@ class Entry:
             return None
         warm_start = settings.warm_start
         if warm_start is None:
-            warm_start = warm_start_rounds(settings, {name: len(samples) for name, samples in clients.items()})
+            sizes = {name: len(samples) for name, samples in clients.items()}
+            warm_start = warm_start_rounds(settings, sizes, settings.benchmark in presets.WARM_UP_AN_EPOCH)
         return StopBelow(settings.stop_below, warm_start)
 
 
@@ -73,10 +76,6 @@ def entries(settings: Settings) -> list[Entry]:
     """The methods of a run, in playing order."""
     game = Entry(settings.name, settings.title, settings)
     return [Entry("fedavg", "FedAvg", settings), game] if settings.against == "fedavg" else [game]
-
-
-def chosen_benchmark(settings: Settings) -> Benchmark:
-    return benchmark(settings.benchmark, settings.pixels, settings.side)
 
 
 def chosen_device(settings: Settings) -> torch.device:
@@ -91,10 +90,10 @@ def chosen_device(settings: Settings) -> torch.device:
         raise UserError(f"--device {name} can't be used here: {str(error).splitlines()[0]}") from None
 
 
-def check(settings: Settings) -> None:
-    """Whether the benchmark and the device can be had, before a folder is made for them."""
-    chosen_benchmark(settings)
+def check(settings: Settings) -> Benchmark:
+    """The benchmark, if it and the device can be had: asked before a folder is made for them."""
     chosen_device(settings)
+    return benchmark(settings)
 
 
 def set_up(entry: Entry, clients: Clients, architecture: Architecture, seed: int, device: torch.device) -> Play:
@@ -115,19 +114,18 @@ OnRound = Callable[[Entry, int, StopBelow | None, Round], None]
 """Hears of every round: the method, the seed, the rule that will stop it, and what happened."""
 
 
-def contest(run: RunFolder, on_round: OnRound, interrupted: Callable[[], bool]) -> None:
+def contest(run: RunFolder, source: Benchmark, on_round: OnRound, interrupted: Callable[[], bool]) -> None:
     """Play every method with every seed, going on where the folder says that the run stands."""
     settings = run.settings
     torch.set_num_threads(settings.threads)
-    source, device = chosen_benchmark(settings), chosen_device(settings)
+    device = chosen_device(settings)
     for seed in settings.all_seeds:
         waiting = [entry for entry in entries(settings) if run.game(entry.slug, seed).result is None]
         if not waiting:
             continue
         clients = source.training_clients(seed)
-        shape = source.input_shape(clients)
         architecture = paper_architecture(
-            shape, source.classes, settings.representation == "variable", settings.initialisation
+            input_shape(clients), source.classes, settings.representation == "variable", settings.initialisation
         )
         for entry in waiting:
             play = set_up(entry, clients, architecture, seed, device)
@@ -200,7 +198,7 @@ def load_model(run: RunFolder, entry: Entry, seed: int) -> Ensemble:
     if folder.result is None:
         raise UserError(f"{folder.path} has no model: that game has not ended.")
     shape = tuple(folder.result["input_shape"])
-    classes = chosen_benchmark(run.settings).classes
+    classes = benchmark(run.settings).classes
     method = entry.method(paper_architecture(shape, classes, run.settings.representation == "variable"))
     tensors = safetensors.torch.load_file(folder.path / "model.safetensors")
     return Ensemble.from_tensors(method.architecture, tensors)

@@ -17,9 +17,7 @@ from __future__ import annotations
 import fcntl
 import io
 import json
-import os
 import platform
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,27 +32,8 @@ import torch
 import flgames
 from flgames.errors import UserError
 from flgames.federation import Weights
+from flgames.files import write_atomically, write_json
 from flgames.settings import Settings, validated
-
-
-def write_atomically(path: Path, content: bytes | str) -> None:
-    """Either the old file or the new one is there, whatever happens in between."""
-    data = content.encode() if isinstance(content, str) else content
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def write_json(path: Path, value: Any) -> None:
-    write_atomically(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
 class RunFolder:

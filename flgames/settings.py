@@ -6,16 +6,18 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from flgames import presets
-from flgames.data.benchmarks import NAMES as BENCHMARKS
-from flgames.data.benchmarks import Pixels
+from flgames.data.catalogue import NAMES as BENCHMARKS
+from flgames.data.catalogue import BenchmarkOptions
 from flgames.errors import UserError, unknown
 from flgames.models import Initialisation
 from flgames.rules import Rules, Share
+
+Model = TypeVar("Model", bound=BaseModel)
 
 MOST_THREADS = 8
 """More threads than this only get in each other's way on matrices of this size."""
@@ -38,14 +40,11 @@ def _check_stop_below(value: object) -> object:
 Threshold = Annotated[float | Literal["never"], BeforeValidator(_check_stop_below)]
 
 
-class Settings(Rules):
+class Settings(Rules, BenchmarkOptions):
     """Everything that `flgames play` can be told. A run folder keeps it whole, so that a run can be repeated."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    benchmark: str = "colored-digits"
-    pixels: Pixels = "grey"
-    side: int | None = None
     initialisation: Initialisation = "torch"
 
     variant: str = "f-fl-games-smooth"
@@ -89,19 +88,24 @@ def resolve(given: Mapping[str, Any], file: Path | None = None) -> Settings:
     values = presets.defaults(benchmark, variant) | chosen
     settings = validated(values)
     if "stop_below" not in values:
-        settings = settings.model_copy(update={"stop_below": presets.stop_below(benchmark, settings)})
+        settings = settings.model_copy(update={"stop_below": presets.stop_below(settings, settings)})
     return settings
 
 
-def validated(values: Mapping[str, Any]) -> Settings:
-    """Settings, or one sentence that names what is wrong."""
+def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
+    """Typed options, or one sentence that names what is wrong."""
     for key in values:
-        if key not in Settings.model_fields:
-            raise unknown("setting", key, Settings.model_fields)
+        if key not in model.model_fields:
+            raise unknown("setting", key, model.model_fields)
     try:
-        settings = Settings(**values)
+        return model(**values)
     except ValidationError as error:
         raise UserError(_sentence(error)) from None
+
+
+def validated(values: Mapping[str, Any]) -> Settings:
+    """Settings that also fit together."""
+    settings = checked(Settings, values)
     if settings.participation < 1 and settings.schedule != "simultaneous":
         raise UserError(
             f"--participation is for simultaneous play; with --schedule {settings.schedule} one player moves."
@@ -131,5 +135,5 @@ def read_file(path: Path) -> dict[str, Any]:
 def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
     name = str(first["loc"][0]).replace("_", "-")
-    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ").removeprefix("Value ")
     return f"--{name} {message}; {first['input']} was given."

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from flgames.cli import app
 from flgames.contest import entries, load_model
-from flgames.data import sources
+from flgames.data import published
 from flgames.runs import GameFolder, RunFolder
 
 SHORT = ["--rounds", "6", "--fedavg-rounds", "2", "--stop-below", "never", "--threads", "1"]
@@ -140,7 +140,7 @@ BAD = [
     (["--out", "/proc/run"], "The run folder /proc/run can't be made"),
     (["--device", "quantum"], "--device quantum can't be used here"),
     (["--fast"], "choose a v-fl-games variant"),
-    (["--side", "14"], "colored-digits has 8 x 8 pixels"),
+    (["--side", "14"], "colored-digits has a side of 8 pixels; --side 14 can't be had."),
     (["--config", "/nowhere/game.toml"], "The config file /nowhere/game.toml can't be read"),
     (["--resume", "/nowhere"], "/nowhere is not a run folder"),
 ]
@@ -175,12 +175,12 @@ def test_a_bad_config_file(content: str, sentence: str, tmp_path: Path) -> None:
 
 
 def test_data_that_can_not_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(sources.OFFLINE_VARIABLE, "1")
-    monkeypatch.delenv(sources.FOLDER_VARIABLE, raising=False)
-    monkeypatch.setattr(sources, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setenv(published.OFFLINE_VARIABLE, "1")
+    monkeypatch.delenv(published.FOLDER_VARIABLE, raising=False)
+    monkeypatch.setattr(published, "cache_folder", lambda: tmp_path / "cache")
     result = play(tmp_path / "run", "--benchmark", "colored-mnist")
     assert result.exit_code == 2
-    assert "MNIST can't be reached. Tried cache:" in result.stderr
+    assert "MNIST can't be had. Tried cache:" in result.stderr
     assert "set FLGAMES_DATA" in result.stderr
 
 

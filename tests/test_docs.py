@@ -7,21 +7,42 @@ from pathlib import Path
 
 import pytest
 
-from flgames.cli import play
+from flgames.cli.data import fetch, show
+from flgames.cli.play import play
+from flgames.data.benchmark import Benchmark
 from flgames.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 
 
+def python_blocks(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+
+
 def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)
-    exec(blocks[0], {})
+    exec(python_blocks("python.md")[0], {})
     assert re.search(r"(rule|rounds) after \d+ rounds", capsys.readouterr().out)
+
+
+def test_a_benchmark_of_your_own_is_drawn_and_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec("\n".join(python_blocks("data.md")), names)
+    assert (tmp_path / "scanners.png").read_bytes().startswith(b"\x89PNG")
+    assert "the mark agrees: " in capsys.readouterr().out
+    scanners = names["scanners"]
+    assert isinstance(scanners, Benchmark)
+    assert {name: len(samples) for name, samples in scanners.training_clients(0).items()} == {
+        "north": 667, "south": 667, "west": 666,
+    }  # fmt: skip
 
 
 def test_every_option_that_is_mentioned_exists() -> None:
     words = " ".join(path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
-    known = set(play.__annotations__) | set(Settings.model_fields) | {"help"}
+    commands = (play, fetch, show)
+    known = {name.rstrip("_") for each in commands for name in each.__annotations__} | {"help"}
     mentioned = {option.replace("-", "_") for option in re.findall(r"`--([a-z][a-z-]+)", words)}
     assert mentioned
     assert mentioned <= known, mentioned - known

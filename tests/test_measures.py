@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flgames.data.benchmarks import benchmark
+from flgames.data.catalogue import by_name
 from flgames.data.clients import HeldOut
 from flgames.measures import Counts, InvarianceProfile, TrainingMeasure, invariance_profile, oscillation
 
@@ -32,7 +32,7 @@ class Constant(nn.Module):
 
 @pytest.fixture(scope="module")
 def held_out() -> HeldOut:
-    return benchmark("colored-digits").held_out_client(0)
+    return by_name("colored-digits").held_out_client(0)
 
 
 def test_a_shortcut_learner_is_steep(held_out: HeldOut) -> None:

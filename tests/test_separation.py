@@ -11,8 +11,8 @@ import torch
 
 from flgames import contest
 from flgames.client import Site
-from flgames.data.benchmarks import benchmark
-from flgames.data.clients import HeldOut, Samples
+from flgames.data.catalogue import by_name
+from flgames.data.clients import HeldOut, Samples, input_shape
 from flgames.models import paper_architecture
 from flgames.settings import resolve
 
@@ -33,7 +33,7 @@ def reachable(root: Any) -> list[Any]:
 
 
 def test_a_held_out_client_is_no_samples() -> None:
-    held_out = benchmark("colored-digits").held_out_client(0)
+    held_out = by_name("colored-digits").held_out_client(0)
     assert not isinstance(held_out, Samples)
     with pytest.raises(TypeError, match="trains on Samples, not on HeldOut"):
         Site("thief", held_out, 0)  # type: ignore[arg-type]
@@ -41,9 +41,9 @@ def test_a_held_out_client_is_no_samples() -> None:
 
 def test_nothing_that_plays_holds_the_held_out_client() -> None:
     settings = resolve({"rounds": 3})
-    source = benchmark("colored-digits")
+    source = by_name("colored-digits")
     clients, held_out = source.training_clients(0), source.held_out_client(0)
-    architecture = paper_architecture(source.input_shape(clients), 2, variable=False)
+    architecture = paper_architecture(input_shape(clients), 2, variable=False)
     play = contest.set_up(contest.entries(settings)[1], clients, architecture, 0, torch.device("cpu"))
     play.start()
     play.run()
@@ -66,7 +66,7 @@ def test_probing_changes_nothing(tmp_path: Any) -> None:
     for probe_every in (0, 1):
         settings = resolve({"rounds": 4, "against": "none", "probe_every": probe_every})
         run = RunFolder.create(tmp_path / str(probe_every), settings)
-        play_contest(run, lambda *_: None, lambda: False)
+        play_contest(run, by_name("colored-digits"), lambda *_: None, lambda: False)
         game = run.game(settings.variant, 0)
         weights.append((game.path / "model.safetensors").read_bytes())
         assert len(game.probes()) == 4 * probe_every

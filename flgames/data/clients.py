@@ -6,7 +6,7 @@ batches to learn from, and only measures know how to read it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -28,6 +28,12 @@ class Samples(Protocol):
         """Inputs and targets of these samples."""
 
 
+def input_shape(clients: Mapping[str, Samples]) -> tuple[int, ...]:
+    """The shape of one input, as a model sees it."""
+    inputs, _ = next(iter(clients.values())).batch(torch.tensor([0]))
+    return tuple(inputs.shape[1:])
+
+
 @dataclass(frozen=True)
 class ArraySamples:
     """Inputs and targets as they are."""
@@ -44,9 +50,13 @@ class ArraySamples:
 
 @dataclass(frozen=True)
 class PaintedSamples:
-    """uint8 images with a spurious feature, painted when a batch is asked for."""
+    """uint8 images with a spurious feature, painted when a batch is asked for.
+
+    Clients share ``images``; ``rows`` are this one's.
+    """
 
     images: Tensor
+    rows: Tensor
     labels: Tensor
     codes: Tensor
     feature: SpuriousFeature
@@ -56,8 +66,9 @@ class PaintedSamples:
 
     def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
         # index_select is ten times as fast as indexing by a tensor.
-        images, codes = self.images.index_select(0, index), self.codes.index_select(0, index)
-        return self.feature.paint(images, codes.long()), self.labels.index_select(0, index).long()
+        images = self.images.index_select(0, self.rows.index_select(0, index))
+        codes, labels = self.codes.index_select(0, index).long(), self.labels.index_select(0, index).long()
+        return self.feature.paint(images, codes), labels
 
 
 @dataclass(frozen=True)
@@ -75,7 +86,7 @@ class HeldOut:
     @property
     def input_shape(self) -> tuple[int, ...]:
         """The shape of one painted image, as a model sees it."""
-        return self.feature.shape(*self.images.shape[1:])
+        return tuple(self.feature.paint(self.images[:1], self.codes[:1].long()).shape[1:])
 
     def pairs(self, chunk: int) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
         """In chunks: images that agree, the same images in conflict, labels, and which of the two the client has."""

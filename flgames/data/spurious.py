@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -11,37 +13,74 @@ from torch import Tensor
 from flgames.seeds import generator
 
 
-class SpuriousFeature(Protocol):
-    """Paints a code z into grey images."""
+class SpuriousFeature(ABC):
+    """Paints a code z into images."""
 
+    noun: str = "the feature"
+    names: Sequence[str]
+    """What a person calls it, and each of its codes."""
+
+    @abstractmethod
     def paint(self, images: Tensor, codes: Tensor) -> Tensor:
-        """uint8 images (n, height, width) and codes (n,) to float inputs (n, channels, height, width)."""
+        """uint8 images and codes (n,) to float inputs (n, channels, height, width)."""
 
-    def shape(self, height: int, width: int) -> tuple[int, ...]:
-        """The shape of one painted image."""
+    def picture(self, painted: Tensor) -> np.ndarray:
+        """Painted images for people's eyes: (n, height, width, 3), from 0 to 1."""
+        return painted.expand(-1, 3, -1, -1).permute(0, 2, 3, 1).numpy()
 
 
-class Colour:
+class Colour(SpuriousFeature):
     """One colour channel a class; the image goes into the channel of its code and the others stay zero.
 
-    With two classes channel 0 is red and stands for z = 1, channel 1 is green and stands for z = 0.
+    With two classes channel 0 is red and stands for z = 1, channel 1 is green and stands for z = 0. With more, channel
+    z stands for z.
     """
 
+    noun = "colour"
+    PALETTE: ClassVar = {
+        "red": (1.0, 0.15, 0.15), "green": (0.1, 0.8, 0.1), "blue": (0.25, 0.4, 1.0), "yellow": (1.0, 0.9, 0.1),
+        "magenta": (1.0, 0.2, 0.9), "cyan": (0.1, 0.9, 0.9), "orange": (1.0, 0.55, 0.0), "white": (1.0, 1.0, 1.0),
+        "violet": (0.6, 0.3, 0.9), "brown": (0.6, 0.4, 0.2),
+    }  # fmt: skip
+    """How a person sees the channels, in their order."""
+
     def __init__(self, classes: int = 2, white: int = 255, binary: bool = False) -> None:
-        self.classes = classes
+        if not 2 <= classes <= len(self.PALETTE):
+            raise ValueError(f"There are {len(self.PALETTE)} colours; {classes} classes were asked for.")
         self.white = white
         self.binary = binary
+        self.code_of_channel = (1, 0) if classes == 2 else tuple(range(classes))
+        channels = list(self.PALETTE)
+        self.names = [channels[self.code_of_channel.index(code)] for code in range(classes)]
 
     def paint(self, images: Tensor, codes: Tensor) -> Tensor:
         white = 1 if self.binary else self.white
         grey = (images > 0).byte() if self.binary else images
-        channels = self.classes - 1 - torch.arange(self.classes, device=images.device)
-        chosen = codes[:, None] == channels
+        chosen = codes[:, None] == torch.tensor(self.code_of_channel, device=images.device)
         # Bytes are multiplied, so that only the result is as wide as floats.
         return (chosen[:, :, None, None] * grey[:, None]).float().div_(white)
 
-    def shape(self, height: int, width: int) -> tuple[int, ...]:
-        return self.classes, height, width
+    def picture(self, painted: Tensor) -> np.ndarray:
+        palette = torch.tensor(list(self.PALETTE.values())[: painted.shape[1]])
+        return torch.einsum("nchw,cd->nhwd", painted, palette).clamp(0, 1).numpy()
+
+
+class Patch(SpuriousFeature):
+    """A black square in the top left corner for z = 0, in the top right one for z = 1."""
+
+    noun = "the patch"
+    names = ("left", "right")
+
+    def __init__(self, size: int = 5) -> None:
+        self.size = size
+
+    def paint(self, images: Tensor, codes: Tensor) -> Tensor:
+        height, width = images.shape[-2:]
+        keep = torch.ones(2, 1, height, width, dtype=torch.uint8, device=images.device)
+        keep[0, :, : self.size, : self.size] = 0
+        keep[1, :, : self.size, width - self.size :] = 0
+        planes = images if images.ndim == 4 else images[:, None]
+        return (planes * keep[codes]).float().div_(255)
 
 
 def noisy_labels(clean: np.ndarray, classes: int, noise: float, seed: int, client: str) -> np.ndarray:

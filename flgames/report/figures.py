@@ -15,9 +15,10 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from flgames.files import write_atomically
 from flgames.measures import InvarianceProfile
 from flgames.report.tables import Row
-from flgames.runs import GameFolder, write_atomically
+from flgames.runs import GameFolder
 
 # Okabe and Ito's palette: told apart by colour-blind readers too.
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -45,7 +46,7 @@ def draw_curves(path: Path, title: str, games: Mapping[str, Sequence[GameFolder]
     handles, labels = panels[0][-1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
     figure.suptitle(title)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _curves(panel: Axes, folders: Sequence[GameFolder]) -> None:
@@ -111,7 +112,7 @@ def draw_profile(path: Path, title: str, rows: Sequence[Row], training_flips: Se
     )  # fmt: skip
     axes.grid(alpha=0.2)
     axes.legend(loc="lower left", fontsize=9)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _rule(row: Row) -> str:
@@ -119,7 +120,7 @@ def _rule(row: Row) -> str:
     return f", stopped below {threshold:.2f}" if threshold is not None else ""
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=130)
     pyplot.close(figure)

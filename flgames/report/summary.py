@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from rich.console import Console
 
-from flgames.contest import chosen_benchmark, entries
+from flgames.contest import entries
+from flgames.data.benchmark import Benchmark
+from flgames.files import write_atomically, write_json
 from flgames.report.figures import draw_curves, draw_profile
 from flgames.report.tables import Row, markdown_table, reference_cells, rich_table
-from flgames.runs import RunFolder, write_atomically, write_json
+from flgames.runs import RunFolder
 
 SHORTCUT_WARNING = "stopped by --rounds; this may be a shortcut state"
 
 
-def summarise(run: RunFolder, console: Console) -> None:
+def summarise(run: RunFolder, source: Benchmark, console: Console) -> None:
     """Write the results of a run whose games have all ended, and show them."""
-    settings, source = run.settings, chosen_benchmark(run.settings)
+    settings = run.settings
     folders = {entry.title: [run.game(entry.slug, seed) for seed in settings.all_seeds] for entry in entries(settings)}
     rows = [Row(title, [game.result for game in games if game.result]) for title, games in folders.items()]
     ceiling = rows[0].profiles[0].ceiling
-    cells = [row.cells() for row in rows] + reference_cells(ceiling, *_majority_shares(run))
+    cells = [row.cells() for row in rows] + reference_cells(ceiling, *_majority_shares(source, settings.all_seeds))
     title = f"{source.title}, {settings.seeds} seed{'s' if settings.seeds > 1 else ''}, accuracies in %"
 
     write_json(run.path / "results.json", {row.title: list(row.results) for row in rows})
@@ -43,14 +47,13 @@ def summarise(run: RunFolder, console: Console) -> None:
     console.print(f"run folder: {run.path.resolve()}", soft_wrap=True, style="bold")
 
 
-def _majority_shares(run: RunFolder) -> tuple[float, float]:
+def _majority_shares(source: Benchmark, seeds: Iterable[int]) -> tuple[float, float]:
     """The accuracy of always saying the label that is most frequent in training: there, and on held-out clients."""
-    source = chosen_benchmark(run.settings)
     shares = []
-    for seed in run.settings.all_seeds:
-        labels = np.concatenate([client.labels.numpy() for client in source.training_clients(seed).values()])
+    for seed in seeds:
+        labels = np.concatenate([portion.labels for portion in source.training_portions(seed).values()])
         counts = np.bincount(labels)
-        held_out = source.held_out_client(seed).labels.numpy()
+        held_out = source.held_out_portion(seed).labels
         shares.append((counts.max() / len(labels), float(np.mean(held_out == counts.argmax()))))
     train, held_out_share = np.mean(shares, axis=0)
     return float(train), float(held_out_share)

@@ -1,37 +1,29 @@
-"""The command line."""
+"""flgames play."""
 
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
-import click
 import typer
-from click.core import ParameterSource
 from rich.console import Console
 
-from flgames import __version__
+from flgames.cli import options
+from flgames.cli.errors import exit_codes
 from flgames.contest import Interrupted, check, contest
-from flgames.data.benchmarks import NAMES as BENCHMARKS
-from flgames.errors import ClientFailure, Diverged, UserError
+from flgames.data.benchmark import Benchmark
+from flgames.data.catalogue import NAMES as BENCHMARKS
+from flgames.errors import UserError
 from flgames.presets import VARIANTS
+from flgames.report.fetching import fetch
 from flgames.report.live import LiveLine
 from flgames.report.summary import summarise
 from flgames.runs import RunFolder
 from flgames.settings import Settings, resolve, validated
-
-app = typer.Typer(
-    help="FL Games: federated learning whose model keeps working on clients it has never seen.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
 WHAT = "What is played"
 GAME = "The game"
@@ -43,21 +35,19 @@ RUN = "The run"
 Option = typer.Option
 
 
-@app.callback(invoke_without_command=True)
-def main(version: Annotated[bool, Option("--version", help="Show the version and leave.")] = False) -> None:
-    if version:
-        typer.echo(f"flgames {__version__}")
-        raise typer.Exit
-
-
-@app.command()
 def play(
     context: typer.Context,
     benchmark: Annotated[str | None, Option(help=f"One of: {', '.join(BENCHMARKS)}. Default: colored-digits, which is embedded.", rich_help_panel=WHAT)] = None,
     variant: Annotated[str | None, Option(help=f"The paper's name for a choice of knobs: {', '.join(VARIANTS)}. F keeps phi fixed at the identity, V learns it; Smooth answers to the opponents' memory; Fast moves phi by full-batch gradients. Each knob below overrides it. Default: f-fl-games-smooth.", rich_help_panel=WHAT)] = None,
     against: Annotated[str | None, Option(help="Play this method first on the same clients, to compare: fedavg (default) or none.", rich_help_panel=WHAT)] = None,
-    pixels: Annotated[str | None, Option(help="grey (default) keeps grey levels; binary makes every pixel black or white, as IRM Games does.", rich_help_panel=WHAT)] = None,
-    side: Annotated[int | None, Option(help="Pixels a side; 14 halves Colored MNIST, as Arjovsky et al. do.", rich_help_panel=WHAT)] = None,
+    clients: options.Clients = None,
+    flips: options.Flips = None,
+    sizes: options.Sizes = None,
+    classes: options.Classes = None,
+    pixels: options.Pixels = None,
+    side: options.Side = None,
+    sprites: options.Sprites = None,
+    offline: options.Offline = False,
     initialisation: Annotated[str | None, Option(help="torch (default), or glorot, as Keras starts and so IRM Games did.", rich_help_panel=WHAT)] = None,
     fedavg_rounds: Annotated[int | None, Option(help="Rounds of FedAvg. Default: the benchmark's.", rich_help_panel=WHAT)] = None,
     fedavg_local_steps: Annotated[str | None, Option(help="Local steps of FedAvg in a round: a number, a percentage of the batches, or all. Default: 10.", rich_help_panel=WHAT)] = None,
@@ -91,40 +81,33 @@ def play(
     resume: Annotated[Path | None, Option(help="Go on with the run in this folder.", rich_help_panel=RUN)] = None,
 ) -> None:  # fmt: skip
     """Play a game and see what it learnt: a table, curves.png and profile.png in a run folder."""
-    with _exit_codes():
-        given = _given(context)
-        if resume is not None:
-            run = _resumed(resume, given, config, out)
-        else:
-            settings = resolve(given, config)
-            check(settings)
-            run = RunFolder.create(out, settings)
-        _play(run)
-
-
-def _play(run: RunFolder) -> None:
     console = Console(highlight=False)
+    with exit_codes(), options.network(offline):
+        chosen = options.given(context, Settings)
+        if fast:
+            chosen["phi_batches"] = "all"
+        if resume is not None:
+            run = _resumed(resume, chosen, config, out)
+            source = check(run.settings)
+            fetch(source.images, console)
+        else:
+            settings = resolve(chosen, config)
+            source = check(settings)
+            fetch(source.images, console)
+            run = RunFolder.create(out, settings)
+        _play(run, source, console)
+
+
+def _play(run: RunFolder, source: Benchmark, console: Console) -> None:
     console.print(f"run folder: {run.path}", soft_wrap=True)
     with run.locked():
         try:
             with _signals(console) as interrupted, LiveLine(console) as live:
-                contest(run, live, interrupted)
+                contest(run, source, live, interrupted)
         except Interrupted:
             console.print(f"Stopped; the state is saved. Go on with: flgames play --resume {run.path}", soft_wrap=True)
             raise typer.Exit(130) from None
-        summarise(run, console)
-
-
-def _given(context: typer.Context) -> dict[str, Any]:
-    """The settings that were given by hand."""
-    given = {
-        name: value
-        for name, value in context.params.items()
-        if name in Settings.model_fields and context.get_parameter_source(name) is not ParameterSource.DEFAULT
-    }
-    if context.params["fast"]:
-        given["phi_batches"] = "all"
-    return given
+        summarise(run, source, console)
 
 
 def _resumed(path: Path, given: dict[str, Any], config: Path | None, out: Path | None) -> RunFolder:
@@ -157,37 +140,3 @@ def _signals(console: Console) -> Iterator[Callable[[], bool]]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def _exit_codes() -> Iterator[None]:
-    """One sentence for the one who can do something about it: 2 for what was given, 1 for what happened."""
-    try:
-        yield
-    except UserError as error:
-        _say(str(error))
-        raise typer.Exit(2) from None
-    except (Diverged, ClientFailure) as error:
-        _say(str(error))
-        raise typer.Exit(1) from None
-
-
-def _say(message: str) -> None:
-    click.echo(f"flgames: {message}", err=True)
-
-
-@app.command()
-def bench(
-    rounds: Annotated[int, Option(min=1, help="Rounds that are timed with ten players; five times as many with two.")] = 10,
-    benchmark: Annotated[str, Option(help="Where the stop rounds are compared: colored-mnist takes some minutes, colored-digits seconds.")] = "colored-mnist",
-) -> None:  # fmt: skip
-    """Time a round beside the matrix products that it can't avoid, and check that estimates stop where exact counts do."""
-    from flgames.bench import run_bench
-
-    with _exit_codes():
-        if not run_bench(Console(highlight=False), rounds, benchmark):
-            raise typer.Exit(1)
-
-
-if __name__ == "__main__":
-    sys.exit(app())

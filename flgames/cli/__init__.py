@@ -1,0 +1,30 @@
+"""The command line: one file a command."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from flgames import __version__
+from flgames.cli.bench import bench
+from flgames.cli.data import data
+from flgames.cli.play import play
+
+app = typer.Typer(
+    help="FL Games: federated learning whose model keeps working on clients it has never seen.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(play)
+app.add_typer(data)
+app.command()(bench)
+
+
+@app.callback(invoke_without_command=True)
+def main(version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False) -> None:
+    if version:
+        typer.echo(f"flgames {__version__}")
+        raise typer.Exit

@@ -1,0 +1,3 @@
+from flgames.cli import app
+
+app()

@@ -1,0 +1,127 @@
+"""flgames data: list, fetch and show the benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from flgames.cli import options
+from flgames.cli.errors import exit_codes
+from flgames.data.benchmark import HELD_OUT, Benchmark
+from flgames.data.catalogue import CATALOGUE, BenchmarkOptions, by_name
+from flgames.data.catalogue import benchmark as benchmark_of
+from flgames.data.published import Published
+from flgames.errors import UserError
+from flgames.report.fetching import fetch as fetch_images
+from flgames.settings import checked
+
+data = typer.Typer(
+    name="data",
+    help="The benchmarks: list them, fetch their images, and look at their clients.",
+    no_args_is_help=True,
+)
+
+Name = Annotated[str, typer.Argument(help=f"One of: {', '.join(CATALOGUE)}.", show_default=False)]
+
+
+@data.command("list")
+def list_(offline: options.Offline = False) -> None:
+    """Name every benchmark, its clients, their sizes, and where its images would come from on this machine."""
+    with exit_codes(), options.network(offline):
+        console = Console(highlight=False)
+        for name in CATALOGUE:
+            source = by_name(name)
+            train, test = source.available or (0, 0)
+            flips = ", ".join(f"{flip:g}" for flip in source.flips.values())
+            console.print(name, style="bold")
+            console.print(f"  clients  {len(source.flips)} x {train // len(source.flips):,}, p = {flips}")
+            console.print(f"  unseen   {test:,}, p = {source.held_out_flip:g}")
+            console.print(f"  images   {_where(source)}", soft_wrap=True)
+        console.print("p: how often the spurious feature contradicts the label. Options: flgames data show --help")
+
+
+@data.command()
+def fetch(
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help=f"Benchmarks: {', '.join(CATALOGUE)}.", show_default=False)] = None,
+    all_: Annotated[bool, typer.Option("--all", help="The images of all benchmarks.")] = False,
+    offline: options.Offline = False,
+) -> None:  # fmt: skip
+    """Fetch the images of benchmarks into the cache and verify them, from the first source that has them."""
+    console = Console(highlight=False)
+    with exit_codes(), options.network(offline):
+        if bool(names) == all_:
+            raise UserError("Name the benchmarks to fetch, or say --all.")
+        failures = []
+        for name in list(CATALOGUE) if all_ else names or []:
+            source = by_name(name)
+            try:
+                fetch_images(source.images, console)
+            except UserError as error:  # the others may still be had
+                failures.append(str(error))
+                continue
+            console.print(f"{name}: {_verified(source)}", soft_wrap=True)
+        if failures:
+            raise UserError(" ".join(failures))
+
+
+@data.command()
+def show(
+    context: typer.Context,
+    benchmark: Name,
+    clients: options.Clients = None,
+    flips: options.Flips = None,
+    sizes: options.Sizes = None,
+    classes: options.Classes = None,
+    pixels: options.Pixels = None,
+    side: options.Side = None,
+    sprites: options.Sprites = None,
+    seed: Annotated[int, typer.Option(min=0, help="The seed that drives partition, label noise and spurious feature.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="The picture. Default: BENCHMARK.png in this folder.")] = None,
+    offline: options.Offline = False,
+) -> None:  # fmt: skip
+    """Draw sample images of every client, with label and spurious feature, and compare what was drawn with what was meant."""
+    from flgames.report.samples import draw_samples
+
+    console = Console(highlight=False)
+    with exit_codes(), options.network(offline):
+        source = benchmark_of(checked(BenchmarkOptions, options.given(context, BenchmarkOptions)))
+        fetch_images(source.images, console)
+        console.print(_measured(source, seed))
+        path = out or Path(f"{benchmark}.png")
+        try:
+            draw_samples(path, source, seed)
+        except OSError as error:
+            raise UserError(f"{path} can't be written: {error.strerror}.") from None
+        console.print(str(path), soft_wrap=True, style="bold")
+
+
+def _where(source: Benchmark) -> str:
+    if isinstance(source.images, Published):
+        return source.images.where()
+    return "rendered here" if source.name == "colored-dsprites" else "embedded in scikit-learn"
+
+
+def _verified(source: Benchmark) -> str:
+    if isinstance(source.images, Published):
+        return f"verified (SHA-256 {source.images.sha256[:16]}...), {source.images.where()}"
+    return f"nothing to fetch, {_where(source)}"
+
+
+def _measured(source: Benchmark, seed: int) -> Table:
+    table = Table(title=f"{source.title}, seed {seed}: measured (intended)", title_justify="left")
+    columns: Sequence[str] = ("client", "samples", "label noise", f"flips of {source.feature.noun}")
+    for column in columns:
+        table.add_column(column, justify="left" if column == "client" else "right")
+    portions = source.training_portions(seed) | {HELD_OUT: source.held_out_portion(seed)}
+    for client, portion in portions.items():
+        intended = source.flips.get(client, source.held_out_flip)
+        table.add_row(
+            client, f"{len(portion.rows):,}",
+            f"{portion.noise:.4f} ({source.noise:g})", f"{portion.flip:.4f} ({intended:g})",
+        )  # fmt: skip
+    return table

@@ -1,0 +1,58 @@
+"""A picture of a benchmark: sample images of every client, as its players see them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from matplotlib import pyplot
+from matplotlib.figure import SubFigure
+
+from flgames.data.benchmark import HELD_OUT, Benchmark, Portion
+from flgames.report.figures import GREY, UNSEEN, save
+
+COLUMNS = 10
+
+
+def draw_samples(path: Path, source: Benchmark, seed: int) -> None:
+    """A row a client, as many images for each label; captions of contradicting images stand out."""
+    images = source.prepared(seed)
+    clients = [(name, portion, images.train_images) for name, portion in source.training_portions(seed).items()]
+    clients.append((HELD_OUT, source.held_out_portion(seed), images.test_images))
+    figure = pyplot.figure(figsize=(1.15 * COLUMNS, 1.75 * len(clients) + 0.8), layout="constrained")
+    strips = figure.subfigures(len(clients), 1, squeeze=False)[:, 0]
+    for (name, portion, published), strip in zip(clients, strips, strict=True):
+        flip = source.flips.get(name, source.held_out_flip)
+        strip.suptitle(
+            f"{name}: {source.feature.noun} contradicts the label with p = {flip:.3g} (measured {portion.flip:.3f})",
+            x=0.01, ha="left", fontsize=10, fontweight="bold", color=UNSEEN if name == HELD_OUT else "black",
+        )  # fmt: skip
+        _draw_strip(strip, source, portion, published)
+    figure.suptitle(source.title)
+    figure.supxlabel(
+        f"*: label noise.  Caption in orange: {source.feature.noun} contradicts the label.", fontsize=9, color=GREY
+    )
+    save(figure, path)
+
+
+def _draw_strip(strip: SubFigure, source: Benchmark, portion: Portion, published: np.ndarray) -> None:
+    chosen = _chosen(portion, source.classes)
+    pixels = torch.from_numpy(published[portion.rows[chosen]])
+    pictures = source.feature.picture(source.feature.paint(pixels, torch.from_numpy(portion.codes[chosen])))
+    panels = strip.subplots(1, COLUMNS)
+    for panel in panels:
+        panel.axis("off")
+    for panel, place, picture in zip(panels, chosen, pictures, strict=False):
+        label, code = int(portion.labels[place]), int(portion.codes[place])
+        noise = "*" if label != portion.clean[place] else ""
+        panel.imshow(picture, interpolation="nearest")
+        panel.set_title(
+            f"label {label}{noise}\n{source.feature.names[code]}", fontsize=8, pad=3,
+            color=UNSEEN if code != label else "black",
+        )  # fmt: skip
+
+
+def _chosen(portion: Portion, classes: int) -> np.ndarray:
+    """The first samples of each label, in the client's own random order."""
+    return np.concatenate([np.flatnonzero(portion.labels == label)[: COLUMNS // classes] for label in range(classes)])

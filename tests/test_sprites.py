@@ -1,0 +1,183 @@
+"""dSprites as rendered here, against what is published of it, and the reader of the published file."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flgames.data import sprites as module
+from flgames.data.catalogue import by_name
+from flgames.data.sprites import (
+    FACTORS,
+    ORIENTATIONS,
+    PUBLISHED_FILE,
+    RENDERED,
+    SCALES,
+    SHAPES,
+    PublishedSprites,
+    RenderedSprites,
+    factors,
+    picture,
+    sprites,
+)
+from flgames.errors import UserError
+
+RENDERER = RenderedSprites()
+
+
+def number(shape: int = 0, scale: int = 0, orientation: int = 0, x: int = 0, y: int = 0) -> int:
+    """The published number of an image, by hand."""
+    return (((shape * 6 + scale) * 40 + orientation) * 32 + x) * 32 + y
+
+
+def image(**chosen: int) -> np.ndarray:
+    (drawn,) = RENDERER.images(np.array([number(**chosen)]))
+    return np.asarray(drawn)
+
+
+def centre(pixels: np.ndarray) -> tuple[float, float]:
+    """Horizontally and vertically."""
+    down, across = np.nonzero(pixels)
+    return float(across.mean()), float(down.mean())
+
+
+def test_the_factors_are_the_published_ones_in_their_order() -> None:
+    assert list(FACTORS) == ["colour", "shape", "scale", "orientation", "x", "y"]
+    assert list(FACTORS.values()) == [1, 3, 6, 40, 32, 32]
+    assert SHAPES == ("square", "ellipse", "heart")
+    assert SCALES.tolist() == pytest.approx([0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+    assert (ORIENTATIONS[0], ORIENTATIONS[-1], len(ORIENTATIONS)) == (0, pytest.approx(2 * np.pi), 40)
+    found = factors(np.array([number(1, 2, 3, 4, 5), 1, 32, 1024, 40 * 1024, 6 * 40 * 1024]))
+    assert [int(found[name][0]) for name in FACTORS] == [0, 1, 2, 3, 4, 5]
+    for place, name in enumerate(["y", "x", "orientation", "scale", "shape"], start=1):
+        assert [int(found[other][place]) for other in FACTORS].count(1) == 1
+        assert found[name][place] == 1
+
+
+def test_pictures_are_binary_and_64_pixels_a_side() -> None:
+    images = RENDERER.images(np.arange(0, RENDERED, 997))
+    assert images.shape[1:] == (64, 64)
+    assert images.dtype == np.uint8
+    assert set(np.unique(images)) == {0, 1}
+
+
+@pytest.mark.parametrize("shape", [0, 1])
+def test_the_area_grows_with_the_scale(shape: int) -> None:
+    areas = [int(image(shape=shape, scale=scale, orientation=7).sum()) for scale in range(6)]
+    assert areas == sorted(set(areas))
+    assert areas[-1] / areas[0] == pytest.approx(4, rel=0.1)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_square_turned_by_90_degrees_is_itself(scale: float) -> None:
+    for orientation in ORIENTATIONS:
+        turned = picture("square", scale, orientation + np.pi / 2)
+        assert np.array_equal(picture("square", scale, orientation), turned)
+
+
+def test_an_ellipse_turned_by_180_degrees_is_itself_and_by_90_it_is_not() -> None:
+    assert np.array_equal(picture("ellipse", 1, 0.3), picture("ellipse", 1, 0.3 + np.pi))
+    assert not np.array_equal(picture("ellipse", 1, 0.3), picture("ellipse", 1, 0.3 + np.pi / 2))
+    flat = picture("ellipse", 1, 0)
+    assert flat.any(0).sum() > flat.any(1).sum(), "its long axis is horizontal"
+
+
+def test_the_centre_moves_with_the_position() -> None:
+    first = centre(image(shape=1, scale=3, orientation=5))
+    for x, y in [(0, 7), (31, 0), (13, 31)]:
+        moved = centre(image(shape=1, scale=3, orientation=5, x=x, y=y))
+        assert moved == pytest.approx((first[0] + x, first[1] + y))
+    last = centre(image(shape=1, scale=3, orientation=5, x=31, y=31))
+    assert (first[0] + last[0], first[1] + last[1]) == pytest.approx((63, 63)), "as far from either border"
+
+
+def test_nothing_is_clipped_at_the_border() -> None:
+    for shape in (0, 1):
+        for orientation in range(40):
+            corners = [image(shape=shape, scale=5, orientation=orientation, x=x, y=y) for x in (0, 31) for y in (0, 31)]
+            assert len({int(corner.sum()) for corner in corners}) == 1
+            assert not any(edge.any() for c in corners for edge in (c[0], c[-1], c[:, 0], c[:, -1]))
+
+
+def test_the_mean_brightness_is_the_published_one() -> None:
+    every = RENDERER.images(np.arange(0, RENDERED, 1024))
+    assert every.mean() == pytest.approx(0.0425, abs=0.0005)
+
+
+def test_any_subset_comes_in_the_order_asked_for() -> None:
+    index = np.array([number(1, 5, 39, 31, 31), number(), number(1, 0, 0, 3, 4)])
+    together = RENDERER.images(index)
+    for place, each in enumerate(index):
+        assert np.array_equal(together[place], RENDERER.images(np.array([each]))[0])
+    with pytest.raises(UserError, match="0 to 491519"):
+        RENDERER.images(np.array([RENDERED]))
+
+
+def test_hearts_are_not_rendered() -> None:
+    with pytest.raises(UserError, match="not a heart"):
+        picture("heart", 1, 0)
+
+
+def test_no_picture_occurs_twice_and_so_none_is_in_train_and_test() -> None:
+    assert np.array_equal(image(orientation=0), image(orientation=39)), "two numbers, one picture"
+    drawn = sprites(3, RENDERER)
+    assert (len(drawn.train_images), len(drawn.test_images)) == (30_000, 5_000)
+    train = {each.tobytes() for each in drawn.train_images}
+    test = {each.tobytes() for each in drawn.test_images}
+    assert len(train) == 30_000
+    assert not train & test
+    assert np.bincount(drawn.train_kinds) / 30_000 == pytest.approx([0.5, 0.5], abs=0.02)
+
+
+def test_the_pictures_are_the_same_on_every_machine() -> None:
+    assert (
+        by_name("colored-dsprites").prepared(0).sha256()
+        == "f963c46b882ea3bc0baa2844d6a4e14d95d487e7f4cdb82a3f4d21b7082323fe"
+    )
+
+
+def write_published(path: Path, shape: tuple[int, int, int], images: np.ndarray) -> None:
+    """A file that is laid out like the published one, in which the last images are missing."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("imgs.npy", "w") as file:
+        file.write(header.getvalue())
+        file.write(images.tobytes())
+
+
+def test_the_published_file_is_read_by_the_same_numbers(tmp_path: Path) -> None:
+    path = tmp_path / PUBLISHED_FILE
+    first = RENDERER.images(np.arange(3000))
+    write_published(path, (module.TOTAL, 64, 64), first)
+    index = np.array([2999, 5, 1024, 5, 0])
+    assert np.array_equal(PublishedSprites(path).images(index), first[index])
+    assert len(PublishedSprites(path).images(np.array([], dtype=int))) == 0
+    with pytest.raises(UserError, match=r"not the published file of dSprites, or damaged"):
+        PublishedSprites(path).images(np.array([4000]))
+
+
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / PUBLISHED_FILE
+    write_published(path, (10, 64, 64), RENDERER.images(np.arange(10)))
+    with pytest.raises(UserError, match=r"its images are uint8 \(10, 64, 64\)"):
+        PublishedSprites(path).images(np.array([0]))
+    path.write_bytes(b"no archive")
+    with pytest.raises(UserError, match="damaged"):
+        PublishedSprites(path).images(np.array([0]))
+
+
+def test_the_benchmark_reads_the_published_file_when_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLGAMES_DATA", str(tmp_path))
+    with pytest.raises(UserError, match="put it into a folder and set FLGAMES_DATA"):
+        by_name("colored-dsprites", sprites="published")
+    write_published(tmp_path / PUBLISHED_FILE, (module.TOTAL, 64, 64), RENDERER.images(np.arange(3000)))
+    monkeypatch.setattr(module, "RENDERED", 3000)
+    monkeypatch.setattr(module, "TRAIN", 1000)
+    monkeypatch.setattr(module, "TEST", 200)
+    read = by_name("colored-dsprites", sprites="published").prepared(0)
+    drawn = by_name("colored-dsprites").prepared(0)
+    assert read.sha256() == drawn.sha256()
