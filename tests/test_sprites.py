@@ -122,6 +122,12 @@ def test_hearts_are_not_rendered() -> None:
         picture("heart", 1, 0)
 
 
+def test_too_few_different_pictures_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RENDERED", 36_000)  # of small squares, many look the same
+    with pytest.raises(UserError, match=r"Only \d+ of 36000 sprites are different pictures; 35000 are needed"):
+        sprites(0, RENDERER)
+
+
 def test_no_picture_occurs_twice_and_so_none_is_in_train_and_test() -> None:
     assert np.array_equal(image(orientation=0), image(orientation=39)), "two numbers, one picture"
     drawn = sprites(3, RENDERER)
@@ -154,26 +160,28 @@ def test_the_published_file_is_read_by_the_same_numbers(tmp_path: Path) -> None:
     first = RENDERER.images(np.arange(3000))
     write_published(path, (module.TOTAL, 64, 64), first)
     index = np.array([2999, 5, 1024, 5, 0])
-    assert np.array_equal(PublishedSprites(path).images(index), first[index])
-    assert len(PublishedSprites(path).images(np.array([], dtype=int))) == 0
+    assert np.array_equal(PublishedSprites(lambda: tmp_path).images(index), first[index])
+    assert len(PublishedSprites(lambda: tmp_path).images(np.array([], dtype=int))) == 0
     with pytest.raises(UserError, match=r"not the published file of dSprites, or damaged"):
-        PublishedSprites(path).images(np.array([4000]))
+        PublishedSprites(lambda: tmp_path).images(np.array([4000]))
+    with pytest.raises(UserError, match="0 to 737279, not -1 to -1"):
+        PublishedSprites(lambda: tmp_path).images(np.array([-1]))
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / PUBLISHED_FILE
     write_published(path, (10, 64, 64), RENDERER.images(np.arange(10)))
     with pytest.raises(UserError, match=r"its images are uint8 \(10, 64, 64\)"):
-        PublishedSprites(path).images(np.array([0]))
+        PublishedSprites(lambda: tmp_path).images(np.array([0]))
     path.write_bytes(b"no archive")
     with pytest.raises(UserError, match="damaged"):
-        PublishedSprites(path).images(np.array([0]))
+        PublishedSprites(lambda: tmp_path).images(np.array([0]))
 
 
 def test_the_benchmark_reads_the_published_file_when_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLGAMES_DATA", str(tmp_path))
     with pytest.raises(UserError, match="put it into a folder and set FLGAMES_DATA"):
-        by_name("colored-dsprites", sprites="published")
+        by_name("colored-dsprites", sprites="published").prepared(0)
     write_published(tmp_path / PUBLISHED_FILE, (module.TOTAL, 64, 64), RENDERER.images(np.arange(3000)))
     monkeypatch.setattr(module, "RENDERED", 3000)
     monkeypatch.setattr(module, "TRAIN", 1000)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from flgames.cli.errors import exit_codes
+from flgames.report.console import make_console
 
 
 def bench(
@@ -18,5 +18,5 @@ def bench(
     from flgames.bench import run_bench
 
     with exit_codes():
-        if not run_bench(Console(highlight=False), rounds, benchmark):
+        if not run_bench(make_console(), rounds, benchmark):
             raise typer.Exit(1)

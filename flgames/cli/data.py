@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from flgames.cli import options
@@ -17,6 +16,7 @@ from flgames.data.catalogue import CATALOGUE, BenchmarkOptions, by_name
 from flgames.data.catalogue import benchmark as benchmark_of
 from flgames.data.published import Published
 from flgames.errors import UserError
+from flgames.report.console import make_console
 from flgames.report.fetching import fetch as fetch_images
 from flgames.settings import checked
 
@@ -33,7 +33,7 @@ Name = Annotated[str, typer.Argument(help=f"One of: {', '.join(CATALOGUE)}.", sh
 def list_(offline: options.Offline = False) -> None:
     """Name every benchmark, its clients, their sizes, and where its images would come from on this machine."""
     with exit_codes(), options.network(offline):
-        console = Console(highlight=False)
+        console = make_console()
         for name in CATALOGUE:
             source = by_name(name)
             train, test = source.available or (0, 0)
@@ -52,7 +52,7 @@ def fetch(
     offline: options.Offline = False,
 ) -> None:  # fmt: skip
     """Fetch the images of benchmarks into the cache and verify them, from the first source that has them."""
-    console = Console(highlight=False)
+    console = make_console()
     with exit_codes(), options.network(offline):
         if bool(names) == all_:
             raise UserError("Name the benchmarks to fetch, or say --all.")
@@ -60,11 +60,11 @@ def fetch(
         for name in list(CATALOGUE) if all_ else names or []:
             source = by_name(name)
             try:
-                fetch_images(source.images, console)
+                found = fetch_images(source, 0, console)
             except UserError as error:  # the others may still be had
                 failures.append(str(error))
                 continue
-            console.print(f"{name}: {_verified(source)}", soft_wrap=True)
+            console.print(f"{name}: {_verified(source)}, {found}", soft_wrap=True)
         if failures:
             raise UserError(" ".join(failures))
 
@@ -87,10 +87,10 @@ def show(
     """Draw sample images of every client, with label and spurious feature, and compare what was drawn with what was meant."""
     from flgames.report.samples import draw_samples
 
-    console = Console(highlight=False)
+    console = make_console()
     with exit_codes(), options.network(offline):
         source = benchmark_of(checked(BenchmarkOptions, options.given(context, BenchmarkOptions)))
-        fetch_images(source.images, console)
+        fetch_images(source, seed, console)
         console.print(_measured(source, seed))
         path = out or Path(f"{benchmark}.png")
         try:
@@ -101,15 +101,13 @@ def show(
 
 
 def _where(source: Benchmark) -> str:
-    if isinstance(source.images, Published):
-        return source.images.where()
-    return "rendered here" if source.name == "colored-dsprites" else "embedded in scikit-learn"
+    return source.images.where() if isinstance(source.images, Published) else source.origin
 
 
 def _verified(source: Benchmark) -> str:
     if isinstance(source.images, Published):
-        return f"verified (SHA-256 {source.images.sha256[:16]}...), {source.images.where()}"
-    return f"nothing to fetch, {_where(source)}"
+        return f"verified (SHA-256 {source.images.sha256[:16]}...)"
+    return "nothing to fetch"
 
 
 def _measured(source: Benchmark, seed: int) -> Table:

@@ -19,6 +19,7 @@ from flgames.data.benchmark import Benchmark
 from flgames.data.catalogue import NAMES as BENCHMARKS
 from flgames.errors import UserError
 from flgames.presets import VARIANTS
+from flgames.report.console import make_console
 from flgames.report.fetching import fetch
 from flgames.report.live import LiveLine
 from flgames.report.summary import summarise
@@ -67,7 +68,7 @@ def play(
     phi_learning_rate: Annotated[float | None, Option(help="Of the server's optimiser. Default: the paper's for the benchmark.", rich_help_panel=PHI)] = None,
     phi_optimiser: Annotated[str | None, Option(help="adam (default) or sgd, plain FedSGD.", rich_help_panel=PHI)] = None,
     stop_below: Annotated[str | None, Option(help="Stop when training accuracy has been above this and falls below it, or never. Default: the preset of benchmark and variant.", rich_help_panel=STOP)] = None,
-    warm_start: Annotated[int | None, Option(help="Rounds in which it can't stop. Default: the number of players if phi is fixed, else the batches of an epoch.", rich_help_panel=STOP)] = None,
+    warm_start: Annotated[int | None, Option(help="Rounds in which it can't stop. Default: the number of players if phi is fixed, else the batches of an epoch; always an epoch for spurious-cifar10 and colored-dsprites.", rich_help_panel=STOP)] = None,
     rounds: Annotated[int | None, Option(help="Rounds at most. Default: 500, or 1000 for a variant that learns phi.", rich_help_panel=STOP)] = None,
     measure_samples: Annotated[int | None, Option(help="Training samples that a measure looks at first; more are counted, to the last one, where these can't decide. 0: always all. Default: 2048.", rich_help_panel=STOP)] = None,
     seed: Annotated[int | None, Option(help="Drives data, initialisation, batches and schedule. Default: 0.", rich_help_panel=RUN)] = None,
@@ -81,7 +82,7 @@ def play(
     resume: Annotated[Path | None, Option(help="Go on with the run in this folder.", rich_help_panel=RUN)] = None,
 ) -> None:  # fmt: skip
     """Play a game and see what it learnt: a table, curves.png and profile.png in a run folder."""
-    console = Console(highlight=False)
+    console = make_console()
     with exit_codes(), options.network(offline):
         chosen = options.given(context, Settings)
         if fast:
@@ -89,11 +90,11 @@ def play(
         if resume is not None:
             run = _resumed(resume, chosen, config, out)
             source = check(run.settings)
-            fetch(source.images, console)
+            fetch(source, run.settings.seed, console)
         else:
             settings = resolve(chosen, config)
             source = check(settings)
-            fetch(source.images, console)
+            fetch(source, settings.seed, console)
             run = RunFolder.create(out, settings)
         _play(run, source, console)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -59,6 +58,8 @@ class Benchmark:
         The flip probability of the client that nobody trains on.
     available
         Train and test images that are left after kinds were dropped, where this is known without loading them.
+    origin
+        Where the images come from, for people; published ones know it themselves.
     stride
         Every so manyth pixel is used, across and down.
     """
@@ -73,20 +74,37 @@ class Benchmark:
     sizes: Sequence[int] | None = None
     held_out_flip: float = 0.9
     available: tuple[int, int] | None = None
+    origin: str = "your own"
     stride: int = 1
-    prepared: Callable[[int], ImageSet] = field(init=False, repr=False, compare=False)
-    """The images as they are used, for a seed; the last ones are remembered, since both parts are built from them."""
+    _last: dict[int, ImageSet] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        wrong = [flip for flip in (*self.flips.values(), self.held_out_flip, self.noise) if not 0 <= flip <= 1]
+        if wrong:
+            raise UserError(f"{self.title}: {wrong[0]} is not a probability.")
+        if HELD_OUT in self.flips:
+            raise UserError(f"{self.title}: {HELD_OUT} is the name of the client that nobody trains on.")
+        if self.sizes is not None and min(self.sizes, default=0) < 1:
+            raise UserError(f"--sizes {','.join(map(str, self.sizes))}: every client needs a sample.")
         if self.sizes is not None and len(self.sizes) != len(self.flips):
             raise UserError(f"--sizes names {len(self.sizes)} clients, and there are {len(self.flips)}.")
         if self.available:
             self._check_sizes(self.available[0])
-        object.__setattr__(self, "prepared", functools.lru_cache(maxsize=1)(self._prepare))
 
     @property
     def classes(self) -> int:
         return 1 + max(label for label in self.labels.values() if label is not None)
+
+    def prepared(self, seed: int) -> ImageSet:
+        """The images as they are used. The last ones are remembered: both parts of a seed are built from them."""
+        if seed not in self._last:
+            self._last.clear()
+            images = self.images(seed)
+            most = max(int(kinds.max()) for kinds in (images.train_kinds, images.test_kinds))
+            if most >= len(self.labels):
+                raise UserError(f"{self.title} has images of kind {most}, and labels for {len(self.labels)} kinds.")
+            self._last[seed] = images if self.stride == 1 else images.every(self.stride)
+        return self._last[seed]
 
     def training_clients(self, seed: int) -> dict[str, PaintedSamples]:
         """The training clients. They share the images in memory, each with rows of its own."""
@@ -125,10 +143,6 @@ class Benchmark:
     def held_out_portion(self, seed: int) -> Portion:
         kinds = self.prepared(seed).test_kinds
         return self._portion(self._kept(kinds), kinds, self.held_out_flip, seed, HELD_OUT)
-
-    def _prepare(self, seed: int) -> ImageSet:
-        images = self.images(seed)
-        return images if self.stride == 1 else images.every(self.stride)
 
     def _kept(self, kinds: np.ndarray) -> np.ndarray:
         return np.flatnonzero(np.array([label is not None for label in self.labels.values()])[kinds])

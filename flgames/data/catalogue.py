@@ -11,8 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from flgames.data.benchmark import Benchmark
 from flgames.data.digits import WHITE, digits
-from flgames.data.published import CIFAR10, FASHION_MNIST, FOLDER_VARIABLE, MNIST, own_folder
-from flgames.data.sprites import PUBLISHED_FILE, TEST, TRAIN, PublishedSprites, RenderedSprites, Sprites, sprites
+from flgames.data.published import CIFAR10, FASHION_MNIST, MNIST, own_folder
+from flgames.data.sprites import TEST, TRAIN, PublishedSprites, RenderedSprites, sprites
 from flgames.data.spurious import Colour, Patch
 from flgames.errors import UserError, unknown
 
@@ -77,6 +77,7 @@ def by_name(name: str, **options: Any) -> Benchmark:
 
 
 def _colored_mnist(options: BenchmarkOptions) -> Benchmark:
+    _refuse(options, "sprites")
     return Benchmark(
         name=options.benchmark,
         title=_title("Colored MNIST", options),
@@ -90,6 +91,7 @@ def _colored_mnist(options: BenchmarkOptions) -> Benchmark:
 
 
 def _colored_fashion_mnist(options: BenchmarkOptions) -> Benchmark:
+    _refuse(options, "sprites")
     kinds = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
     two = dict.fromkeys(kinds, 0) | {"sandal": 1, "sneaker": 1, "bag": None, "ankle boot": 1}
     is_two = options.classes == 2
@@ -106,7 +108,7 @@ def _colored_fashion_mnist(options: BenchmarkOptions) -> Benchmark:
 
 
 def _spurious_cifar10(options: BenchmarkOptions) -> Benchmark:
-    _refuse(options, "classes", "pixels")
+    _refuse(options, "classes", "pixels", "sprites")
     labels = {
         "airplane": 0, "automobile": 0, "bird": 1, "cat": 1, "deer": 1, "dog": 1, "frog": None, "horse": 1,
         "ship": 0, "truck": 0,
@@ -125,19 +127,22 @@ def _spurious_cifar10(options: BenchmarkOptions) -> Benchmark:
 
 def _colored_dsprites(options: BenchmarkOptions) -> Benchmark:
     _refuse(options, "classes", "pixels")
+    is_rendered = options.sprites == "rendered"
     return Benchmark(
         name=options.benchmark,
         title=_title("Colored dSprites", options),
-        images=functools.partial(sprites, source=_sprite_source(options)),
+        images=functools.partial(sprites, source=RenderedSprites() if is_rendered else PublishedSprites(own_folder)),
         labels={"square": 1, "ellipse": 0},
         feature=Colour(white=1),
         stride=_stride(options, 64),
         available=(TRAIN, TEST),
+        origin="rendered here" if is_rendered else "the published file",
         **_clients(options),
     )
 
 
 def _colored_digits(options: BenchmarkOptions) -> Benchmark:
+    _refuse(options, "sprites")
     return Benchmark(
         name=options.benchmark,
         title=_title("Colored Digits", options),
@@ -146,6 +151,7 @@ def _colored_digits(options: BenchmarkOptions) -> Benchmark:
         feature=Colour(options.classes, white=WHITE, binary=options.pixels == "binary"),
         stride=_stride(options, 8),
         available=(1_300, 497),
+        origin="embedded in scikit-learn",
         **_clients(options),
     )
 
@@ -198,14 +204,3 @@ def _refuse(options: BenchmarkOptions, *names: str) -> None:
         given, default = getattr(options, name), BenchmarkOptions.model_fields[name].default
         if given != default:
             raise UserError(f"{options.benchmark} has no --{name} {given}; leave it out, which means {default}.")
-
-
-def _sprite_source(options: BenchmarkOptions) -> Sprites:
-    if options.sprites == "rendered":
-        return RenderedSprites()
-    own = own_folder()
-    if own is None or not (own / PUBLISHED_FILE).exists():
-        raise UserError(
-            f"--sprites published reads {PUBLISHED_FILE}: put it into a folder and set {FOLDER_VARIABLE} to it."
-        )
-    return PublishedSprites(own / PUBLISHED_FILE)

@@ -10,7 +10,8 @@ import codecs
 import gzip
 import json
 import pickle
-import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,17 @@ def read_idx_files(folder: Path) -> ImageSet:
     return ImageSet(**{part: _read_idx(folder / file) for part, file in IDX_FILES.items()})
 
 
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Whatever a decoder says of a damaged file, and they say all sorts of things, the file is named."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{path} is damaged ({error})") from None
+
+
 def _read_idx(path: Path) -> np.ndarray:
     raw = _unzipped(path)
     if len(raw) < 4 or raw[:3] != b"\x00\x00\x08":
@@ -50,10 +62,8 @@ def _unzipped(path: Path) -> bytes:
     zipped = path.with_name(path.name + ".gz")
     if path.exists() or not zipped.exists():
         return path.read_bytes()
-    try:
+    with _naming(zipped):
         return gzip.decompress(zipped.read_bytes())
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{zipped} is damaged ({error})") from None
 
 
 CIFAR_TRAIN = tuple(f"data_batch_{number}" for number in range(1, 6))
@@ -95,21 +105,16 @@ def _read_cifar_sheets(folder: Path) -> ImageSet:
         return np.concatenate([_read_sheet(folder / f"{name}.png") for name in names])
 
     def kinds(name: str) -> np.ndarray:
-        return np.array(json.loads((folder / name).read_text()), dtype=np.uint8)
+        with _naming(folder / name):
+            return np.array(json.loads((folder / name).read_text()), dtype=np.uint8)
 
     train, test = sheets(CIFAR_TRAIN), sheets(CIFAR_TEST)
     return ImageSet(train, kinds("train_lables.json"), test, kinds("test_lables.json"))
 
 
 def _read_sheet(path: Path) -> np.ndarray:
-    try:
-        with Image.open(path) as sheet:
-            pixels = np.asarray(sheet)
-    except FileNotFoundError:
-        raise
-    except (OSError, SyntaxError, zlib.error) as error:
-        raise ValueError(f"{path} is damaged ({error})") from None
-    return np.ascontiguousarray(pixels.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2))
+    with _naming(path), Image.open(path) as sheet:
+        return np.ascontiguousarray(np.asarray(sheet).reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2))
 
 
 def _read_cifar_pickles(folder: Path) -> ImageSet:
@@ -117,8 +122,7 @@ def _read_cifar_pickles(folder: Path) -> ImageSet:
 
     def batches(names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
         read = [_unpickled(folder / name) for name in names]
-        images = np.concatenate([batch[b"data"] for batch in read])
-        return _planes(images), np.concatenate([np.array(batch[b"labels"], dtype=np.uint8) for batch in read])
+        return np.concatenate([images for images, _ in read]), np.concatenate([kinds for _, kinds in read])
 
     return ImageSet(*batches(CIFAR_TRAIN), *batches(CIFAR_TEST))
 
@@ -135,13 +139,11 @@ class _ArraysOnly(pickle.Unpickler):
         raise pickle.UnpicklingError(f"asks for {module}.{name}")
 
 
-def _unpickled(path: Path) -> Any:
-    try:
-        with path.open("rb") as file:
-            return _ArraysOnly(file, encoding="bytes").load()
-    except (pickle.UnpicklingError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is damaged ({error})") from None
+def _unpickled(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    with _naming(path), path.open("rb") as file:
+        batch = _ArraysOnly(file, encoding="bytes").load()
+        return _planes(batch[b"data"]), np.array(batch[b"labels"], dtype=np.uint8)
 
 
 def _planes(rows: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(rows.reshape(CIFAR_SHAPE))
+    return np.ascontiguousarray(rows.reshape(CIFAR_SHAPE), dtype=np.uint8)

@@ -58,4 +58,8 @@ class ImageSet:
     @classmethod
     def load(cls, path: Path) -> ImageSet:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return cls(**{part: arrays[part] for part in PARTS})
+            parts = {part: arrays[part] for part in PARTS}
+        for name, array in parts.items():
+            if array.dtype != np.uint8:
+                raise ValueError(f"{path} holds {name} as {array.dtype}, not as bytes")
+        return cls(**parts)

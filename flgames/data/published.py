@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tarfile
 import tempfile
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -101,7 +100,7 @@ class Published:
             with tempfile.TemporaryDirectory(prefix="flgames-", ignore_cleanup_errors=True) as scratch:
                 listener.trying(source.name)
                 try:
-                    images = self._verified(source.fetch(Path(scratch), listener))
+                    images, place = self._verified(source.fetch(Path(scratch), listener))
                 except UNUSABLE as error:
                     why = (str(error).strip().splitlines() or [type(error).__name__])[0]
                     tried.append(f"{source.name}: {why}")
@@ -111,6 +110,7 @@ class Published:
                     continue
             if source.is_remote or is_spoilt:
                 self._keep(images, listener)
+            listener.found(source.name if source.is_remote else str(place))
             _LAST.clear()
             _LAST[self] = images
             return images
@@ -136,19 +136,21 @@ class Published:
         homes = (folder / home for home in (*self.homes, "."))
         return next((home for home in homes if any(home.glob(self.sign))), None)
 
-    def _verified(self, folder: Path) -> ImageSet:
+    def _verified(self, folder: Path) -> tuple[ImageSet, Path]:
         place = self._place(folder)
         if place is None:
             raise FileNotFoundError(f"no {self.kept.name} and no {self.sign} in {folder}")
         try:
             images = ImageSet.load(place) if place.is_file() else self.read(place)
         except FileNotFoundError as error:
+            if not place.exists():  # another process has taken it away since
+                raise
             raise ValueError(f"{place} is incomplete: there is no {error.filename}") from None
-        except (KeyError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-            raise ValueError(f"{place} is damaged ({error})") from None
+        except Exception as error:  # decoders say all sorts of things of a damaged file
+            raise ValueError(str(error) if str(place) in str(error) else f"{place} is damaged ({error})") from None
         if images.sha256() != self.sha256:
             raise ValueError(f"{place} does not hold {self.title}'s images (SHA-256 differs)")
-        return images
+        return images, place
 
     def _keep(self, images: ImageSet, listener: Listener) -> None:
         try:

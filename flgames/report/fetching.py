@@ -7,6 +7,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from flgames.data.benchmark import Benchmark
 from flgames.data.published import Published
 from flgames.data.sources import Listener
 
@@ -20,7 +21,7 @@ class FetchBar(Listener):
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._task: TaskID | None = None
-        self._source = ""
+        self._source = self.where = ""
 
     def __enter__(self) -> FetchBar:
         self._bar.start()
@@ -43,12 +44,19 @@ class FetchBar(Listener):
                 self.console.print(f"fetching {self._title} from {self._source} ...", soft_wrap=True)
         self._bar.update(self._task, completed=done, total=total or None)
 
+    def found(self, where: str) -> None:
+        self.where = where
+
     def failed(self, source: str, why: str) -> None:
         self.console.print(f"{self._title}: {source}: {why}", style="yellow", soft_wrap=True)
 
 
-def fetch(images: object, console: Console) -> None:
-    """Have these images at hand, with a bar if they must be downloaded; only published ones ever are."""
-    if isinstance(images, Published):
-        with FetchBar(console, images) as bar:
-            images.fetch(bar)
+def fetch(source: Benchmark, seed: int, console: Console) -> str:
+    """Have a benchmark's images at hand, with a bar if they must be downloaded, and say where they were."""
+    where = source.origin
+    if isinstance(source.images, Published):
+        with FetchBar(console, source.images) as bar:
+            source.images.fetch(bar)
+        where = bar.where
+    source.prepared(seed)
+    return where

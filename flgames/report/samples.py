@@ -13,12 +13,16 @@ from flgames.data.benchmark import HELD_OUT, Benchmark, Portion
 from flgames.report.figures import GREY, UNSEEN, save
 
 COLUMNS = 10
+MOST_CLIENTS = 12
+"""More are not drawn: a picture is looked at, not scrolled through."""
 
 
 def draw_samples(path: Path, source: Benchmark, seed: int) -> None:
     """A row a client, as many images for each label; captions of contradicting images stand out."""
     images = source.prepared(seed)
-    clients = [(name, portion, images.train_images) for name, portion in source.training_portions(seed).items()]
+    training = list(source.training_portions(seed).items())
+    shown = np.unique(np.linspace(0, len(training) - 1, MOST_CLIENTS).round().astype(int))
+    clients = [(*training[place], images.train_images) for place in shown]
     clients.append((HELD_OUT, source.held_out_portion(seed), images.test_images))
     figure = pyplot.figure(figsize=(1.15 * COLUMNS, 1.75 * len(clients) + 0.8), layout="constrained")
     strips = figure.subfigures(len(clients), 1, squeeze=False)[:, 0]
@@ -29,7 +33,8 @@ def draw_samples(path: Path, source: Benchmark, seed: int) -> None:
             x=0.01, ha="left", fontsize=10, fontweight="bold", color=UNSEEN if name == HELD_OUT else "black",
         )  # fmt: skip
         _draw_strip(strip, source, portion, published)
-    figure.suptitle(source.title)
+    part = f", {len(shown)} of {len(training)} training clients" if len(shown) < len(training) else ""
+    figure.suptitle(source.title + part)
     figure.supxlabel(
         f"*: label noise.  Caption in orange: {source.feature.noun} contradicts the label.", fontsize=9, color=GREY
     )
@@ -55,4 +60,5 @@ def _draw_strip(strip: SubFigure, source: Benchmark, portion: Portion, published
 
 def _chosen(portion: Portion, classes: int) -> np.ndarray:
     """The first samples of each label, in the client's own random order."""
-    return np.concatenate([np.flatnonzero(portion.labels == label)[: COLUMNS // classes] for label in range(classes)])
+    each = max(1, COLUMNS // classes)
+    return np.concatenate([np.flatnonzero(portion.labels == label)[:each] for label in range(classes)])[:COLUMNS]
