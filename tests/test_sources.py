@@ -155,7 +155,7 @@ def test_https_is_fetched_with_progress_verified_and_kept(closed_world: Path, se
     ears = Ears()
     assert same(toy(mirror).fetch(ears), TOY)
     assert ears.tried == ["cache", mirror.name]
-    assert ears.places == [mirror.name]
+    assert ears.places == [f"{mirror.name}, kept in {toy().kept}"]
     assert ears.failures == []
     assert ears.bytes[-1][0] == ears.bytes[-1][1] == (closed_world / "server" / ARCHIVES[-1]).stat().st_size
     assert [path.name for path in published.cache_folder().iterdir()] == ["toy.npz"], "nothing temporary is left"

@@ -108,9 +108,10 @@ class Published:
                         listener.failed(source.name, why)
                         is_spoilt |= source.name == CACHE
                     continue
+            found = source.name if source.is_remote else str(place)
             if source.is_remote or is_spoilt:
-                self._keep(images, listener)
-            listener.found(source.name if source.is_remote else str(place))
+                found += f", kept in {self.kept}" if self._keep(images, listener) else ""
+            listener.found(found)
             _LAST.clear()
             _LAST[self] = images
             return images
@@ -152,12 +153,14 @@ class Published:
             raise ValueError(f"{place} does not hold {self.title}'s images (SHA-256 differs)")
         return images, place
 
-    def _keep(self, images: ImageSet, listener: Listener) -> None:
+    def _keep(self, images: ImageSet, listener: Listener) -> bool:
         try:
             self.kept.parent.mkdir(parents=True, exist_ok=True)
             images.save(self.kept)
+            return True
         except OSError as error:
             listener.failed(CACHE, f"{self.kept} can't be written ({error.strerror}); it will be fetched again")
+            return False
 
     def _remedy(self) -> str:
         offline = " Without --offline it can be downloaded." if is_offline() else ""
