@@ -89,9 +89,12 @@ class Client:
 
     def count(self, samples: int) -> Answer:
         """Confusion counts and loss sum of w_av on (at least) the first so many samples of a fixed random order."""
-        chunks = self.cache.chunks(samples)
         actions = self.known.current
-        logits = self.cached_logits([(1 / len(actions), action) for action in actions], chunks)
+        return self.count_terms([(1 / len(actions), action) for action in actions], samples)
+
+    def count_terms(self, terms: Sequence[Term], samples: int) -> Answer:
+        chunks = self.cache.chunks(samples)
+        logits = self.cached_logits(terms, chunks)
         counts = Counts.of(logits, self.cache.targets(chunks), self.loss)
         return Answer({"confusion": counts.confusion}, {"loss_sum": counts.loss_sum})
 

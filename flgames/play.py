@@ -126,7 +126,7 @@ class Play:
 
     def ensemble(self) -> Ensemble:
         """What the players play now, as one module."""
-        return Ensemble.of(self.method.architecture, self.server.known)
+        return self.method.ensemble(self.server)
 
     def _round(self, observers: Observers) -> None:
         began = time.perf_counter()

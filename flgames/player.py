@@ -13,8 +13,9 @@ from torch import Tensor
 
 from flgames.client import Client, Site, Task
 from flgames.data.clients import BatchStream
-from flgames.federation import Action, Answer, Weights
+from flgames.federation import Action, Answer
 from flgames.game import best_response_loss, opponents_logits, representation_loss
+from flgames.gradients import gradient_answer
 from flgames.memory import response_terms
 from flgames.models import Architecture, snapshot
 from flgames.rules import Rules, batches_in, make_optimiser
@@ -99,12 +100,13 @@ class Player(Client):
                 (loss * len(targets)).backward()  # type: ignore[no-untyped-call]
                 seen += len(targets)
                 total += loss.item() * len(targets)
-        answer = {f"gradient/{name}": _gradient(p).div_(seen) for name, p in self.representation.named_parameters()}
-        answer |= {f"buffer/{name}": buffer.clone() for name, buffer in self.representation.named_buffers()}
-        self.representation.zero_grad(set_to_none=True)
+        for parameter in self.representation.parameters():
+            if parameter.grad is not None:
+                parameter.grad.div_(seen)
+        answer = gradient_answer(self.representation, total / seen)
         self.representation.requires_grad_(False).eval()
         self.phi_moves += 1
-        return Answer(answer, {"loss": total / seen})
+        return answer
 
     def _phi_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         if self.rules.phi_batches == "all":
@@ -128,16 +130,3 @@ class Player(Client):
         self.optimiser.load_state_dict(state["optimiser"])
         if self.moves:
             self.predictor.load_state_dict(self.known.buffers[self.site.name].current.weights)
-
-
-def _gradient(parameter: torch.nn.Parameter) -> Tensor:
-    return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-
-
-def gradients_and_buffers(answer: Answer) -> tuple[Weights, Weights]:
-    """Take a ``represent`` answer apart again."""
-    parts: dict[str, Weights] = {"gradient": {}, "buffer": {}}
-    for key, tensor in answer.tensors.items():
-        kind, _, name = key.partition("/")
-        parts[kind][name] = tensor
-    return parts["gradient"], parts["buffer"]

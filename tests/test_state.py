@@ -11,7 +11,15 @@ from torch import nn
 
 from flgames.methods.base import Method
 from flgames.methods.fedavg import FedAvg, FedAvgRules
+from flgames.methods.fedbn import FedBN
+from flgames.methods.fedgma import FedGMA, FedGMARules
+from flgames.methods.fedprox import FedProx, FedProxRules
+from flgames.methods.fedsgd import FedSGD
 from flgames.methods.fl_games import FLGames
+from flgames.methods.group_dro import GroupDRO, GroupDRORules
+from flgames.methods.irm import IRM, IRMRules
+from flgames.methods.shared_gradient import GradientRules
+from flgames.methods.vrex import VREx, VRExRules
 from flgames.models import Architecture
 from flgames.play import Observers, Play
 from flgames.rules import Rules
@@ -32,6 +40,13 @@ METHODS: dict[str, Callable[[], Method]] = {
     "v smooth": lambda: FLGames(perceptrons(variable=True), Rules(representation="variable", memory=3, batch_size=8)),
     "v fast, own modules": lambda: FLGames(dropped_out(), Rules(representation="variable", phi_batches="all")),
     "fedavg": lambda: FedAvg(dropped_out(), FedAvgRules(local_steps=2, batch_size=8)),
+    "fedprox": lambda: FedProx(dropped_out(), FedProxRules(local_steps=2, batch_size=8)),
+    "fedbn": lambda: FedBN(dropped_out(), FedAvgRules(local_steps=2, batch_size=8)),
+    "fedgma": lambda: FedGMA(dropped_out(), FedGMARules(local_steps=2, batch_size=8)),
+    "fedsgd": lambda: FedSGD(dropped_out(), GradientRules(batches=2, batch_size=8)),
+    "irm": lambda: IRM(dropped_out(), IRMRules(batches="all", penalty=3.0, anneal=4)),
+    "vrex": lambda: VREx(dropped_out(), VRExRules(batch_size=8, penalty=3.0, anneal=4)),
+    "group dro": lambda: GroupDRO(dropped_out(), GroupDRORules(batch_size=8, eta=0.5)),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import torch
 
 from flgames.client import Client, Site
 from flgames.federation import Answer, Weights
-from flgames.models import Architecture
+from flgames.models import Architecture, Ensemble
 from flgames.server import Server
 
 
@@ -45,6 +45,10 @@ class Method(ABC):
     def round(self, server: Server, round_: int, seed: int) -> Move:
         """Play one round: ask clients, publish what comes of it."""
 
+    def ensemble(self, server: Server) -> Ensemble:
+        """What has been learnt so far, as one module."""
+        return Ensemble.of(self.architecture, server.known)
+
     def state_dict(self) -> dict[str, Any]:
         return {}
 
@@ -57,13 +61,18 @@ def losses_of(answers: Mapping[str, Answer]) -> dict[str, float]:
     return {client: float(answer.numbers["loss"]) for client, answer in answers.items()}
 
 
-def weighted_mean(tensors: Mapping[str, Weights], samples: Mapping[str, int]) -> Weights:
-    """The clients' tensors with weights N_k/N; counters, which have no mean, are taken from the first client."""
-    total = sum(samples[client] for client in tensors)
+def shares_by_size(samples: Mapping[str, int], clients: Iterable[str]) -> dict[str, float]:
+    """N_k/N of these clients."""
+    sizes = {client: samples[client] for client in clients}
+    return {client: size / sum(sizes.values()) for client, size in sizes.items()}
+
+
+def combine(tensors: Mapping[str, Weights], shares: Mapping[str, float]) -> Weights:
+    """The sum of the clients' tensors, each times its share; counters, which have no sum, are the first client's."""
     first = next(iter(tensors.values()))
-    mean = {name: torch.zeros_like(like) if like.is_floating_point() else like for name, like in first.items()}
+    total = {name: torch.zeros_like(like) if like.is_floating_point() else like for name, like in first.items()}
     for client, own in tensors.items():
-        for name, value in mean.items():
+        for name, value in total.items():
             if value.is_floating_point():
-                value.add_(own[name], alpha=samples[client] / total)
-    return mean
+                value.add_(own[name], alpha=shares[client])
+    return total

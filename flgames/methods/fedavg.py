@@ -8,15 +8,17 @@ One model for all: each client trains it for some steps, the server takes the me
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor
 
 from flgames.client import Client, Site, Task
 from flgames.data.clients import BatchStream
-from flgames.federation import Action, Answer
+from flgames.federation import Action, Answer, Weights
 from flgames.memory import MODEL
-from flgames.methods.base import Method, Move, losses_of, weighted_mean
+from flgames.methods.base import Method, Move, combine, losses_of, shares_by_size
 from flgames.models import Architecture, initial_weights, snapshot
 from flgames.rules import OptimiserName, Share, batches_in, make_optimiser
 from flgames.seeds import torch_seed
@@ -49,20 +51,28 @@ class Trainer(Client):
 
     def train(self) -> Answer:
         """Some steps from the current model; the new weights and the mean loss."""
-        self.predictor.load_state_dict(self.known.buffers[MODEL].current.weights)
+        self.predictor.load_state_dict(self.shared_model())
         self.predictor.train()
         optimiser = make_optimiser(self.rules.optimiser, self.predictor.parameters(), self.rules.learning_rate)
         total = 0.0
         with torch_seed(self.site.seed, "move", self.site.name, self.rounds):
             for number in range(self.rounds * self.steps, (self.rounds + 1) * self.steps):
                 inputs, targets = self.batch(self.batches.batch(number))
-                loss = self.loss(self.predictor(inputs), targets)
+                loss = self.objective(inputs, targets)
                 self.predictor.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
                 total += loss.item()
         self.rounds += 1
         return Answer(snapshot(self.predictor), {"loss": total / self.steps})
+
+    def shared_model(self) -> Weights:
+        """What a round of training starts from."""
+        return self.known.buffers[MODEL].current.weights
+
+    def objective(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """What one step descends."""
+        return self.loss(self.predictor(inputs), targets)
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"rounds": self.rounds}
@@ -88,5 +98,10 @@ class FedAvg(Method):
     def round(self, server: Server, round_: int, seed: int) -> Move:
         answers = server.ask("train", server.clients)
         weights = {client: answer.tensors for client, answer in answers.items()}
-        server.publish(Action(MODEL, round_ + 1, weighted_mean(weights, server.samples)))
+        by_size = shares_by_size(server.samples, answers)
+        server.publish(Action(MODEL, round_ + 1, self.merge(server, weights, by_size)))
         return Move("model", losses_of(answers))
+
+    def merge(self, server: Server, weights: Mapping[str, Weights], by_size: Mapping[str, float]) -> Weights:
+        """The next model from the clients' weights; ``by_size`` is N_k/N."""
+        return combine(weights, by_size)

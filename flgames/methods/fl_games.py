@@ -16,10 +16,11 @@ import torch
 
 from flgames.client import Site
 from flgames.federation import Action
+from flgames.gradients import gradients_and_buffers
 from flgames.memory import PHI
-from flgames.methods.base import Method, Move, losses_of, weighted_mean
+from flgames.methods.base import Method, Move, combine, losses_of, shares_by_size
 from flgames.models import Architecture, initial_weights, snapshot
-from flgames.player import Player, gradients_and_buffers
+from flgames.player import Player
 from flgames.rules import Rules, make_optimiser
 from flgames.schedule import turn
 from flgames.server import Server
@@ -69,8 +70,9 @@ class FLGames(Method):
     def _move_phi(self, server: Server) -> Move:
         answers = server.ask("represent", server.clients)
         parts = {client: gradients_and_buffers(answer) for client, answer in answers.items()}
-        gradient = weighted_mean({client: gradient for client, (gradient, _) in parts.items()}, server.samples)
-        buffers = weighted_mean({client: buffers for client, (_, buffers) in parts.items()}, server.samples)
+        by_size = shares_by_size(server.samples, answers)
+        gradient = combine({client: gradient for client, (gradient, _) in parts.items()}, by_size)
+        buffers = combine({client: buffers for client, (_, buffers) in parts.items()}, by_size)
         for name, parameter in self.phi.named_parameters():
             parameter.grad = gradient[name].to(parameter.device)
         assert self.phi_optimiser is not None

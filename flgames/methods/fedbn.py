@@ -1,0 +1,101 @@
+"""FedBN: Federated Learning on Non-IID Features via Local Batch Normalization.
+
+Xiaoxiao Li, Meirui Jiang, Xiaofei Zhang, Michael Kamp, Qi Dou, 2021, https://arxiv.org/abs/2102.07623
+
+FedAvg whose clients keep their batch normalisation, weights and statistics, to themselves. An unseen client has none of
+its own: what is played there is the mean of the clients' logits, each with its own normalisation. For that, clients
+show theirs to the server, which passes them on to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from flgames.client import Site
+from flgames.federation import Action, Answer, Weights
+from flgames.memory import MODEL
+from flgames.methods.base import combine
+from flgames.methods.fedavg import FedAvg, FedAvgRules, Trainer
+from flgames.models import Architecture, Ensemble, initial_weights
+from flgames.server import Server
+
+
+def normalisation_in(module: nn.Module) -> set[str]:
+    """The names of all weights and statistics that belong to batch normalisation."""
+    return {
+        f"{path}.{name}" if path else name
+        for path, layer in module.named_modules()
+        if isinstance(layer, _BatchNorm)
+        for name in layer.state_dict()
+    }
+
+
+class NormalisingTrainer(Trainer):
+    """A client with a batch normalisation of its own."""
+
+    def __init__(self, site: Site, architecture: Architecture, rules: FedAvgRules) -> None:
+        super().__init__(site, architecture, rules)
+        self.private = normalisation_in(self.predictor)
+        self.own: Weights = {}
+
+    def shared_model(self) -> Weights:
+        """The shared weights with this client's normalisation; before it has trained, the initial one."""
+        shared = super().shared_model()
+        if not self.own:
+            self.own = {name: shared[name] for name in self.private}
+        return shared | self.own
+
+    def train(self) -> Answer:
+        answer = super().train()
+        self.own = {name: tensor for name, tensor in answer.tensors.items() if name in self.private}
+        return answer
+
+    def count(self, samples: int) -> Answer:
+        """As this client would use it: with its own normalisation."""
+        current = self.known.buffers[MODEL].current
+        mine = Action(self.site.name, current.version, self.shared_model())
+        return self.count_terms([(1.0, mine)], samples)
+
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {"own": self.own}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.own = state["own"]
+
+
+class FedBN(FedAvg):
+    """Federated averaging of everything but batch normalisation."""
+
+    def __init__(self, architecture: Architecture, rules: FedAvgRules | None = None) -> None:
+        super().__init__(architecture, rules)
+        self.private = normalisation_in(self.architecture.predictor())
+        self.own: dict[str, Weights] = {}
+
+    def client(self, site: Site) -> NormalisingTrainer:
+        return NormalisingTrainer(site, self.architecture, self.rules)
+
+    def start(self, server: Server, seed: int) -> None:
+        super().start(server, seed)
+        initial = initial_weights(self.architecture.predictor, seed, MODEL)
+        self.own = {client: {name: initial[name] for name in self.private} for client in server.clients}
+
+    def merge(self, server: Server, weights: Mapping[str, Weights], by_size: Mapping[str, float]) -> Weights:
+        for client, tensors in weights.items():
+            self.own[client] = {name: tensor for name, tensor in tensors.items() if name in self.private}
+        return {name: tensor for name, tensor in combine(weights, by_size).items() if name not in self.private}
+
+    def ensemble(self, server: Server) -> Ensemble:
+        shared = server.known.buffers[MODEL].current.weights
+        return Ensemble(self.architecture, {client: shared | own for client, own in self.own.items()})
+
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {"own": self.own}
+
+    def load_state_dict(self, state: dict[str, Any], server: Server) -> None:
+        super().load_state_dict(state, server)
+        self.own = state["own"]

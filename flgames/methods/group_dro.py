@@ -1,0 +1,50 @@
+"""GroupDRO: Distributionally Robust Neural Networks for Group Shifts.
+
+Shiori Sagawa, Pang Wei Koh, Tatsunori B. Hashimoto, Percy Liang, 2020, https://arxiv.org/abs/1911.08731
+
+Clients are groups. Each round q_k <- q_k exp(eta R_k), normalised, and the server steps on the sum of q_k grad R_k.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from flgames.methods.shared_gradient import GradientRules, SharedGradient
+from flgames.models import Architecture
+from flgames.server import Server
+
+
+class GroupDRORules(GradientRules):
+    eta: float = Field(default=0.01, ge=0)
+    """How fast q follows the risks."""
+
+
+class GroupDRO(SharedGradient):
+    """Distributionally robust optimisation over clients; q stays on the server."""
+
+    rules: GroupDRORules
+
+    def __init__(self, architecture: Architecture, rules: GroupDRORules | None = None) -> None:
+        super().__init__(architecture, rules or GroupDRORules())
+
+    def _reset(self) -> None:
+        super()._reset()
+        self.q: dict[str, float] = {}
+
+    def shares(self, risks: Mapping[str, float], by_size: Mapping[str, float], round_: int) -> Mapping[str, float]:
+        for client, risk in risks.items():
+            self.q[client] = self.q.get(client, 1.0) * math.exp(self.rules.eta * risk)
+        total = sum(self.q[client] for client in risks)
+        self.q |= {client: self.q[client] / total for client in risks}
+        return {client: self.q[client] for client in risks}
+
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {"q": self.q}
+
+    def load_state_dict(self, state: dict[str, Any], server: Server) -> None:
+        super().load_state_dict(state, server)
+        self.q = state["q"]

@@ -1,0 +1,70 @@
+"""IRMv1: Invariant Risk Minimization.
+
+Martin Arjovsky, Leon Bottou, Ishaan Gulrajani, David Lopez-Paz, 2019, https://arxiv.org/abs/1907.02893
+
+Objective: mean over clients of R_k + lambda g_k^2, where g_k is the derivative of R_k to a factor s of the logits, at
+s = 1. It separates by client, so the federated step is exact. g_k is of the client's whole batch and stands squared:
+a client that goes through its samples in chunks needs g_k before it can take the first gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from flgames.client import Site
+from flgames.methods.shared_gradient import GradientClient, PenaltyRules, SharedGradient, penalty_in, scale_in
+from flgames.models import Architecture
+
+
+class IRMRules(PenaltyRules):
+    """``penalty`` is lambda."""
+
+
+class IRMClient(GradientClient):
+    """A client whose objective has the penalty in it."""
+
+    def collect(self, penalty: float = 0.0) -> float:
+        size = self.size
+        with torch.no_grad():
+            g = sum(self._parts(inputs, targets)[1].item() * (len(targets) / size) for inputs, targets in self.chunks())
+        risk = 0.0
+        for inputs, targets in self.chunks():
+            loss, derivative = self._parts(inputs, targets)
+            # The gradient of g^2 is 2 g times the gradient of g, and g is a mean over samples as the risk is.
+            part = (loss + 2 * penalty * g * derivative) * (len(targets) / size)
+            part.backward()  # type: ignore[no-untyped-call]
+            risk += loss.item() * (len(targets) / size)
+        return risk
+
+    def _parts(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean loss of a chunk, and its derivative to the factor."""
+        logits = self.predictor(inputs)
+        with torch.enable_grad():
+            factor = torch.ones((), device=logits.device, requires_grad=True)
+            loss = self.loss(logits * factor, targets)
+            (derivative,) = torch.autograd.grad(loss, factor, create_graph=True)
+        return loss, derivative
+
+
+class IRM(SharedGradient):
+    """Invariant risk minimisation, version 1."""
+
+    rules: IRMRules
+
+    def __init__(self, architecture: Architecture, rules: IRMRules | None = None) -> None:
+        super().__init__(architecture, rules or IRMRules())
+
+    def client(self, site: Site) -> IRMClient:
+        return IRMClient(site, self.architecture, self.rules)
+
+    def arguments(self, round_: int) -> dict[str, float]:
+        return {"penalty": penalty_in(self.rules, round_)}
+
+    def shares(self, risks: Mapping[str, float], by_size: Mapping[str, float], round_: int) -> Mapping[str, float]:
+        return dict.fromkeys(risks, 1 / len(risks))
+
+    def scale(self, round_: int) -> float:
+        return scale_in(self.rules, round_)

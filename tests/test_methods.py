@@ -1,0 +1,266 @@
+"""Baselines equal what they claim to be, to numerical precision: pooled gradients, and each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from flgames.data.clients import ArraySamples, Samples
+from flgames.federation import Weights
+from flgames.memory import MODEL
+from flgames.methods.base import Method
+from flgames.methods.fedavg import FedAvg, FedAvgRules
+from flgames.methods.fedbn import FedBN, normalisation_in
+from flgames.methods.fedgma import FedGMA, FedGMARules
+from flgames.methods.fedprox import FedProx, FedProxRules
+from flgames.methods.fedsgd import FedSGD
+from flgames.methods.group_dro import GroupDRO, GroupDRORules
+from flgames.methods.irm import IRM, IRMRules
+from flgames.methods.shared_gradient import GradientRules
+from flgames.methods.vrex import VREx, VRExRules
+from flgames.models import Architecture
+from flgames.server import Server
+from tests.toys import perceptrons, random_clients, seat
+
+SIZES = (600, 300, 40)
+"""The first two clients go through their samples in several chunks."""
+
+RATE = 0.1
+
+
+def clients() -> dict[str, Samples]:
+    """Clients whose risks differ."""
+    found = random_clients(*SIZES)
+    return {
+        name: ArraySamples(samples.inputs * (k + 1), samples.targets)
+        for k, (name, samples) in enumerate(found.items())
+        if isinstance(samples, ArraySamples)
+    }
+
+
+def weights_of(server: Server) -> Weights:
+    return server.known.buffers[MODEL].current.weights
+
+
+def played(method: Method, rounds: int = 1, data: dict[str, Samples] | None = None) -> tuple[Weights, Weights]:
+    """The shared weights before the first round and after the last."""
+    server = seat(method, data or clients())
+    before = weights_of(server)
+    for round_ in range(rounds):
+        method.round(server, round_, 0)
+    return before, weights_of(server)
+
+
+def same(one: Mapping[str, Tensor], two: Mapping[str, Tensor]) -> None:
+    for name, tensor in one.items():
+        torch.testing.assert_close(tensor, two[name], rtol=1e-5, atol=1e-7)
+
+
+def pooled_step(before: Weights, objective: Callable[[list[Tensor]], Tensor], scale: float = 1.0) -> Weights:
+    """One step of plain gradient descent on an objective of all clients' risks, in one piece, by autograd.
+
+    The objective is given the risk of each client as a function of a factor of the logits: [R_k(s)].
+    """
+    module = perceptrons().predictor()
+    module.load_state_dict(before)
+    loss = objective([functional.cross_entropy(module(s.inputs), s.targets) for s in clients().values()])  # type: ignore[attr-defined]
+    module.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    return {name: (p - RATE * scale * p.grad).detach() for name, p in module.named_parameters() if p.grad is not None}
+
+
+FULL: dict[str, Any] = {"batches": "all", "optimiser": "sgd", "learning_rate": RATE}
+
+
+def test_fedsgd_with_full_batches_is_pooled_gradient_descent() -> None:
+    before, after = played(FedSGD(perceptrons(), GradientRules(**FULL)))
+    total = sum(SIZES)
+    same(after, pooled_step(before, lambda risks: sum(n / total * r for n, r in zip(SIZES, risks, strict=True))))  # type: ignore[arg-type, return-value]
+
+
+def test_fedsgd_adds_a_penalty_on_the_weights() -> None:
+    before, after = played(FedSGD(perceptrons(), GradientRules(**FULL, l2=0.3)))
+    _, plain = played(FedSGD(perceptrons(), GradientRules(**FULL)))
+    same(after, {name: plain[name] - RATE * 2 * 0.3 * before[name] for name in plain})
+
+
+@pytest.mark.parametrize("beta", [0.5, 40.0])
+def test_vrex_is_its_pooled_gradient_and_may_weigh_a_client_negatively(beta: float) -> None:
+    method = VREx(perceptrons(), VRExRules(**FULL, penalty=beta))
+    before, after = played(method)
+
+    def objective(risks: list[Tensor]) -> Tensor:
+        stacked = torch.stack(risks)
+        return stacked.mean() + beta * stacked.var(unbiased=False)
+
+    same(after, pooled_step(before, objective, scale=1 / max(beta, 1)))
+    shares = method.shares({"a": 0.2, "b": 0.9}, {}, 0)
+    assert sum(shares.values()) == pytest.approx(1)
+    assert (shares["a"] < 0) == (beta == 40.0)
+
+
+def test_group_dro_is_its_pooled_gradient_and_remembers_q() -> None:
+    method = GroupDRO(perceptrons(), GroupDRORules(**FULL, eta=0.7))
+    before, after = played(method)
+
+    def objective(risks: list[Tensor]) -> Tensor:
+        q = torch.softmax(0.7 * torch.stack(risks).detach(), 0)
+        return (q * torch.stack(risks)).sum()
+
+    same(after, pooled_step(before, objective))
+    assert sum(method.q.values()) == pytest.approx(1)
+    once = dict(method.q)
+    method.shares({"a": 1.0, "b": 0.0, "c": 0.0}, {}, 1)
+    assert method.q["a"] / method.q["b"] == pytest.approx(once["a"] / once["b"] * torch.tensor(0.7).exp().item())
+
+
+@pytest.mark.parametrize("penalty", [0.5, 30.0])
+def test_irm_is_its_pooled_gradient_though_clients_go_in_chunks(penalty: float) -> None:
+    before, after = played(IRM(perceptrons(), IRMRules(**FULL, penalty=penalty)))
+    module = perceptrons().predictor()
+    module.load_state_dict(before)
+    total = torch.zeros(())
+    for samples in clients().values():
+        factor = torch.ones((), requires_grad=True)
+        risk = functional.cross_entropy(module(samples.inputs) * factor, samples.targets)  # type: ignore[attr-defined]
+        (g,) = torch.autograd.grad(risk, factor, create_graph=True)
+        total = total + (risk + penalty * g**2) / len(SIZES)
+    total.backward()  # type: ignore[no-untyped-call]
+    step = RATE / max(penalty, 1)
+    same(after, {name: (p - step * p.grad).detach() for name, p in module.named_parameters() if p.grad is not None})
+
+
+def test_penalties_wait_for_their_round() -> None:
+    late, never = (VREx(perceptrons(), VRExRules(**FULL, penalty=p, anneal=2)) for p in (50.0, 1.0))
+    same(played(late, 2)[1], played(never, 2)[1])
+    assert not torch.equal(*(next(iter(played(m, 3)[1].values())) for m in (late, never)))
+
+
+LOCAL: dict[str, Any] = {"local_steps": 3, "batch_size": 32, "learning_rate": 0.05}
+
+
+def test_fedavg_with_one_plain_step_is_fedsgd() -> None:
+    averaged = FedAvg(perceptrons(), FedAvgRules(local_steps=1, batch_size=32, learning_rate=RATE, optimiser="sgd"))
+    summed = FedSGD(perceptrons(), GradientRules(batch_size=32, learning_rate=RATE, optimiser="sgd"))
+    same(played(averaged, 4)[1], played(summed, 4)[1])
+
+
+def test_fedprox_without_mu_is_fedavg_and_with_it_stays_nearer() -> None:
+    before, averaged = played(FedAvg(perceptrons(), FedAvgRules(**LOCAL)), 2)
+    same(played(FedProx(perceptrons(), FedProxRules(**LOCAL, mu=0)), 2)[1], averaged)
+    held = played(FedProx(perceptrons(), FedProxRules(**LOCAL, mu=50)), 2)[1]
+
+    def distance(after: Weights) -> float:
+        return float(sum((after[name] - before[name]).square().sum() for name in before))
+
+    assert distance(held) < 0.5 * distance(averaged)
+
+
+def test_fedprox_adds_half_mu_times_the_squared_distance() -> None:
+    """Two plain steps on one sample, y = w x with x = 1, target 0: w <- w - r (2 w + mu (w - w0))."""
+
+    class Slope(nn.Linear):
+        def __init__(self) -> None:
+            super().__init__(1, 1, bias=False)
+            nn.init.ones_(self.weight)
+
+    data: dict[str, Samples] = {"a": ArraySamples(torch.ones(1, 1), torch.zeros(1, 1))}
+    rules = FedProxRules(local_steps=2, batch_size=1, learning_rate=0.1, optimiser="sgd", mu=1.0)
+    _, after = played(FedProx(Architecture(Slope, loss=functional.mse_loss), rules), 1, data)
+    first = 1 - 0.1 * 2
+    assert after["weight"].item() == pytest.approx(first - 0.1 * (2 * first + (first - 1)))
+
+
+def test_fedgma_without_threshold_is_fedavg() -> None:
+    _, averaged = played(FedAvg(perceptrons(), FedAvgRules(**LOCAL)), 3)
+    same(played(FedGMA(perceptrons(), FedGMARules(**LOCAL, tau=0)), 3)[1], averaged)
+
+
+def test_fedgma_damps_what_clients_disagree_on() -> None:
+    method = FedGMA(perceptrons(), FedGMARules(tau=0.8, server_rate=2.0))
+    server = seat(method, clients())
+    old = weights_of(server)
+    moved = [{name: tensor + step for name, tensor in old.items()} for step in (0.3, 0.6, -0.3)]
+    by_size = dict(zip("abc", (0.5, 0.25, 0.25), strict=True))
+    merged = method.merge(server, dict(zip("abc", moved, strict=True)), by_size)
+    # Two of three go up: an agreement of 1/3, below 0.8. The mean step is 0.5 x 0.3 + 0.25 x 0.6 - 0.25 x 0.3.
+    same(merged, {name: tensor + 2.0 * (1 / 3) * 0.225 for name, tensor in old.items()})
+    agreed = method.merge(server, {"a": moved[0], "b": moved[1]}, {"a": 0.5, "b": 0.5})
+    same(agreed, {name: tensor + 2.0 * 0.45 for name, tensor in old.items()})
+
+
+def normalised() -> Architecture:
+    return Architecture(lambda: nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.ELU(), nn.Linear(5, 2)))
+
+
+def test_fedbn_without_normalisation_is_fedavg() -> None:
+    _, averaged = played(FedAvg(perceptrons(), FedAvgRules(**LOCAL)), 3)
+    same(played(FedBN(perceptrons(), FedAvgRules(**LOCAL)), 3)[1], averaged)
+
+
+def test_fedbn_keeps_normalisation_at_home() -> None:
+    assert normalisation_in(normalised().predictor()) == {
+        "1.weight", "1.bias", "1.running_mean", "1.running_var", "1.num_batches_tracked",
+    }  # fmt: skip
+    method = FedBN(normalised(), FedAvgRules(**LOCAL))
+    server = seat(method, clients())
+    for round_ in range(3):
+        method.round(server, round_, 0)
+    shared = weights_of(server)
+    assert set(shared) == {"0.weight", "0.bias", "3.weight", "3.bias"}, "nothing private travels"
+    ensemble = method.ensemble(server)
+    inputs = torch.randn(7, 6)
+    logits = []
+    for client in server.clients:
+        module = normalised().predictor().eval()
+        module.load_state_dict(shared | method.own[client])
+        logits.append(module(inputs))
+    torch.testing.assert_close(ensemble(inputs), torch.stack(logits).mean(0))
+    variances = [method.own[client]["1.running_var"] for client in server.clients]
+    assert not torch.allclose(variances[0], variances[2])
+
+
+def test_fedbn_counts_each_client_with_its_own_normalisation() -> None:
+    method = FedBN(normalised(), FedAvgRules(**LOCAL))
+    data = clients()
+    server = seat(method, data)
+    for round_ in range(2):
+        method.round(server, round_, 0)
+    counted = server.measure(10_000).clients
+    for client, samples in data.items():
+        module = normalised().predictor().eval()
+        module.load_state_dict(weights_of(server) | method.own[client])
+        predictions = module(samples.inputs).argmax(1)  # type: ignore[attr-defined]
+        assert counted[client].correct == int((predictions == samples.targets).sum())  # type: ignore[attr-defined]
+
+
+BYTES = 4 * (6 * 5 + 5 + 5 * 2 + 2)
+"""Of the toy perceptron: 47 numbers of four bytes."""
+
+
+@pytest.mark.parametrize(
+    ("method", "down", "up"),
+    [
+        (lambda: FedSGD(perceptrons(), GradientRules()), BYTES, BYTES + 8),
+        (lambda: IRM(perceptrons(), IRMRules()), BYTES + 8, BYTES + 8),
+        (lambda: VREx(perceptrons(), VRExRules()), BYTES, BYTES + 8),
+        (lambda: GroupDRO(perceptrons(), GroupDRORules()), BYTES, BYTES + 8),
+        (lambda: FedProx(perceptrons(), FedProxRules()), BYTES, BYTES + 8),
+        (lambda: FedGMA(perceptrons(), FedGMARules()), BYTES, BYTES + 8),
+        # Down: without normalisation. Up: with 5 weights, 5 biases, 5 means, 5 variances and a counter of 8 bytes.
+        (lambda: FedBN(normalised(), FedAvgRules()), BYTES, BYTES + 4 * 20 + 8 + 8),
+    ],
+)
+def test_bytes_by_hand(method: Callable[[], Method], down: int, up: int) -> None:
+    played_method = method()
+    server = seat(played_method, clients())
+    played_method.round(server, 0, 0)
+    server.take_traffic()
+    played_method.round(server, 1, 0)
+    for traffic in server.take_traffic().values():
+        assert traffic == {"down": down, "up": up}
