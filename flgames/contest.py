@@ -68,7 +68,7 @@ class Entry:
         warm_start = settings.warm_start
         if warm_start is None:
             sizes = {name: len(samples) for name, samples in clients.items()}
-            warm_start = warm_start_rounds(settings, sizes, settings.benchmark in presets.WARM_UP_AN_EPOCH)
+            warm_start = max(warm_start_rounds(settings, sizes), presets.LEAST_WARM_START.get(settings.benchmark, 0))
         return StopBelow(settings.stop_below, warm_start)
 
 

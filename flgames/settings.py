@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -138,4 +139,5 @@ def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
     name = str(first["loc"][0]).replace("_", "-")
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input ").removeprefix("Value ")
+    message = re.sub(r" after validation, not \d+", "", message)
     return f"--{name} {message}; {first['input']} was given."

@@ -48,11 +48,8 @@ class StopBelow:
         return f"stops below {self.threshold:.2f} after {self.warm_start} rounds"
 
 
-def warm_start_rounds(rules: Rules, samples: dict[str, int], an_epoch: bool = False) -> int:
-    """The paper's warm start: N rounds with a fixed representation, one epoch of rounds with a variable one.
-
-    ``an_epoch`` asks for the longer one whatever the representation.
-    """
-    if rules.representation == "fixed" and not an_epoch:
+def warm_start_rounds(rules: Rules, samples: dict[str, int]) -> int:
+    """The paper's warm start: N rounds with a fixed representation, one epoch of rounds with a variable one."""
+    if rules.representation == "fixed":
         return len(samples)
     return max(math.ceil(count / rules.batch_size) for count in samples.values())

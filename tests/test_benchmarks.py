@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 import torch
 
+from flgames.contest import entries
 from flgames.data.benchmark import HELD_OUT, Benchmark, Portion
 from flgames.data.catalogue import NAMES, by_name
+from flgames.data.images import ImageSet
 from flgames.data.spurious import Colour, Patch
 from flgames.errors import UserError
 from flgames.settings import resolve
@@ -236,6 +238,9 @@ def test_a_benchmark_of_ones_own_is_checked() -> None:
         ({"noise": -0.1}, "-0.1 is not a probability"),
         ({"flips": {"a": 0.1, HELD_OUT: 0.1}}, "held-out is the name of the client that nobody trains on"),
         ({"sizes": (100, -5)}, "every client needs a sample"),
+        ({"flips": {}}, "has no training client"),
+        ({"labels": {"zero": 0, "one": 2}}, r"without a gap, and two at least; not \[0, 2\]"),
+        ({"labels": {"a": 0, "b": 1, "c": 2}}, "has 3 labels, and its feature 2 codes"),
     ]
     for change, sentence in changes:
         with pytest.raises(UserError, match=sentence):
@@ -243,6 +248,24 @@ def test_a_benchmark_of_ones_own_is_checked() -> None:
     unlabelled = dataclasses.replace(source, labels={"zero": 0, "one": 1})
     with pytest.raises(UserError, match="images of kind 9, and labels for 2 kinds"):
         unlabelled.prepared(0)
+
+
+def test_own_images_are_checked() -> None:
+    images, kinds = np.zeros((4, 2, 2), dtype=np.uint8), np.zeros(4, dtype=int)
+    with pytest.raises(UserError, match="The train images are float32: give bytes"):
+        ImageSet.split(images.astype(np.float32), kinds, 2)
+    with pytest.raises(UserError, match="There are 0 test images"):
+        ImageSet.split(images, kinds, 4)
+    with pytest.raises(UserError, match="There are 2 test images and 1 kinds"):
+        ImageSet(images[:2], kinds[:2], images[2:], kinds[3:])
+
+
+def test_few_samples_do_not_shorten_the_warm_start() -> None:
+    for benchmark, rounds in {"spurious-cifar10": 88, "colored-dsprites": 59, "colored-mnist": 2}.items():
+        entry = entries(resolve({"benchmark": benchmark, "sizes": "200,200"}))[1]
+        rule = entry.rule({"a": range(200), "b": range(200)})  # type: ignore[dict-item]
+        assert rule is not None
+        assert rule.warm_start == rounds
 
 
 def test_the_stop_rule_depends_on_the_clients_not_on_how_they_were_named() -> None:

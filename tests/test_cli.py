@@ -102,6 +102,12 @@ def test_seeds_differ_and_are_summarised(tmp_path: Path) -> None:
     assert "shortcut" not in result.output, "no rule was set, so none failed to fire"
 
 
+def test_says_when_nothing_was_learnt(tmp_path: Path) -> None:
+    arguments = ["--rounds", "1", "--learning-rate", "1e-9", "--against", "none", "--threads", "1"]
+    result = run("play", "--out", tmp_path / "run", *arguments, "--seed", "4")
+    assert "no better on the training clients than a constant" in " ".join(result.output.split())
+
+
 def test_says_when_no_rule_fired(tmp_path: Path) -> None:
     result = run("play", "--out", tmp_path / "run", "--rounds", "3", "--against", "none", "--threads", "1")
     assert "stopped by --rounds; this may be a shortcut state" in " ".join(result.output.split())

@@ -56,7 +56,7 @@ def test_show_draws_and_measures(name: str, tmp_path: Path) -> None:
     with Image.open(out) as picture:
         assert picture.size[0] > 1000
         assert len(picture.convert("RGB").getcolors(maxcolors=10**6) or []) > 20
-    for words in ("client-1", "client-2", "held-out", "(0.25)", "(0.2)", "(0.1)", "(0.9)"):
+    for words in ("label 0: ", "label 1: ", "client-1", "client-2", "held-out", "(0.25)", "(0.2)", "(0.1)", "(0.9)"):
         assert words in result.output
 
 
@@ -76,12 +76,13 @@ BAD = [
     (["show", "colored-digits", "--clients", "1"], "--clients should be greater than or equal to 2; 1 was given."),
     (["show", "colored-digits", "--flips", "a,b"], "--flips takes probabilities such as 0.3,0.2,0.1, or 5-uneven"),
     (["show", "colored-digits", "--flips", "0.5,1.5"], "--flips should be less than or equal to 1; 1.5 was given."),
-    (["show", "colored-digits", "--flips", "0.5"], "--flips should have at least 2 items"),
+    (["show", "colored-digits", "--flips", "0.5"], "--flips should have at least 2 items; 0.5 was given."),
     (["show", "colored-digits", "--sizes", "10,x"], "--sizes takes numbers of samples such as 5000,1000"),
     (["show", "colored-digits", "--sizes", "10,0"], "--sizes should be greater than or equal to 1; 0 was given."),
     (["show", "colored-digits", "--out", "/nowhere/x.png"], "/nowhere/x.png can't be written"),
     (["fetch"], "Name the benchmarks to fetch, or say --all."),
-    (["fetch", "colored-digits", "--all"], "Name the benchmarks to fetch, or say --all."),
+    (["fetch", "colored-digits", "--all"], "Name the benchmarks to fetch, or say --all, not both."),
+    (["show", "colored-digits", "--out", "digits.pdf"], "The picture is a PNG: let --out end in .png"),
     (["fetch", "mnist"], "Unknown benchmark 'mnist'. Did you mean 'colored-mnist'?"),
 ]
 
@@ -124,7 +125,8 @@ def test_fetch_names_the_source_that_was_used(empty_cache: Path, monkeypatch: py
 def test_fetch_all_offline_says_what_is_missing_and_gets_the_rest() -> None:
     result = data("fetch", "--all", "--offline")
     assert result.exit_code == 2
-    assert "flgames: MNIST can't be had" in result.stderr
+    assert "flgames: colored-mnist: MNIST can't be had" in result.stderr
+    assert len(result.stderr.strip().splitlines()) >= 2, "a line each"
     assert "CIFAR-10 can't be had" in result.stderr
     assert "colored-dsprites: nothing to fetch, rendered here" in result.stdout
     assert not published.is_offline(), "the option is the command's, not the process's"

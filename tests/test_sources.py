@@ -133,8 +133,25 @@ def test_own_folder_comes_first_and_is_not_copied(closed_world: Path, monkeypatc
         ears = Ears()
         assert same(toy(Mirror("https://localhost:1/", ARCHIVES)).fetch(ears), TOY)
         assert ears.tried == [f"FLGAMES_DATA={own}"]
-        assert toy().where() == str(own / home)
+        assert toy().where() == f"{own / home} (verified when it is used)"
     assert not published.cache_folder().exists()
+
+
+def test_a_kept_file_is_found_beside_and_inside_its_folder(closed_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for home in (".", "toy"):
+        own = closed_world / f"own-{home}"
+        (own / home).mkdir(parents=True)
+        TOY.save(own / home / "toy.npz")
+        monkeypatch.setenv(published.FOLDER_VARIABLE, str(own))
+        assert same(toy().fetch(), TOY)
+
+
+@pytest.mark.parametrize(
+    ("value", "offline"), [("1", True), ("yes", True), ("0", False), ("false", False), ("", False)]
+)
+def test_what_offline_means(value: str, offline: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(published.OFFLINE_VARIABLE, value)
+    assert published.is_offline() == offline
 
 
 def test_own_folder_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

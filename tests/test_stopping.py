@@ -56,7 +56,6 @@ def test_warm_start_of_the_paper() -> None:
     samples = {"a": 30_000, "b": 30_000}
     assert warm_start_rounds(Rules(), samples) == 2
     assert warm_start_rounds(Rules(representation="variable"), samples) == 118
-    assert warm_start_rounds(Rules(), samples, an_epoch=True) == 118
 
 
 @pytest.mark.parametrize(

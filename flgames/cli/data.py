@@ -55,18 +55,18 @@ def fetch(
     console = make_console()
     with exit_codes(), options.network(offline):
         if bool(names) == all_:
-            raise UserError("Name the benchmarks to fetch, or say --all.")
+            raise UserError("Name the benchmarks to fetch, or say --all" + (", not both." if all_ else "."))
         failures = []
         for name in list(CATALOGUE) if all_ else names or []:
             source = by_name(name)
             try:
                 found = fetch_images(source, 0, console)
             except UserError as error:  # the others may still be had
-                failures.append(str(error))
+                failures.append(f"{name}: {error}")
                 continue
             console.print(f"{name}: {_verified(source)}, {found}", soft_wrap=True)
         if failures:
-            raise UserError(" ".join(failures))
+            raise UserError("\n".join(failures))
 
 
 @data.command()
@@ -89,10 +89,15 @@ def show(
 
     console = make_console()
     with exit_codes(), options.network(offline):
+        path = out or Path(f"{benchmark}.png")
+        if path.suffix != ".png":
+            raise UserError(f"The picture is a PNG: let --out end in .png; {path} was given.")
         source = benchmark_of(checked(BenchmarkOptions, options.given(context, BenchmarkOptions)))
         fetch_images(source, seed, console)
         console.print(_measured(source, seed))
-        path = out or Path(f"{benchmark}.png")
+        for label in range(source.classes):
+            kinds = [kind for kind, its_label in source.labels.items() if its_label == label]
+            console.print(f"label {label}: {', '.join(kinds)}", soft_wrap=True)
         try:
             draw_samples(path, source, seed)
         except OSError as error:

@@ -79,6 +79,15 @@ class Benchmark:
     _last: dict[int, ImageSet] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if not self.flips:
+            raise UserError(f"{self.title} has no training client: name them in flips.")
+        labels = {label for label in self.labels.values() if label is not None}
+        if labels != set(range(len(labels))) or len(labels) < 2:
+            raise UserError(
+                f"{self.title}: labels are 0, 1, ... without a gap, and two at least; not {sorted(labels)}."
+            )
+        if len(self.feature.names) < len(labels):
+            raise UserError(f"{self.title} has {len(labels)} labels, and its feature {len(self.feature.names)} codes.")
         wrong = [flip for flip in (*self.flips.values(), self.held_out_flip, self.noise) if not 0 <= flip <= 1]
         if wrong:
             raise UserError(f"{self.title}: {wrong[0]} is not a probability.")

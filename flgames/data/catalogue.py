@@ -203,4 +203,4 @@ def _refuse(options: BenchmarkOptions, *names: str) -> None:
     for name in names:
         given, default = getattr(options, name), BenchmarkOptions.model_fields[name].default
         if given != default:
-            raise UserError(f"{options.benchmark} has no --{name} {given}; leave it out, which means {default}.")
+            raise UserError(f"{options.benchmark} has no --{name} {given}: leave it out.")

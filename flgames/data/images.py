@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from flgames.errors import UserError
 from flgames.files import replacing
 
 PARTS = ("train_images", "train_kinds", "test_images", "test_kinds")
@@ -29,6 +30,14 @@ class ImageSet:
     train_kinds: np.ndarray
     test_images: np.ndarray
     test_kinds: np.ndarray
+
+    def __post_init__(self) -> None:
+        for part in ("train", "test"):
+            images, kinds = getattr(self, f"{part}_images"), getattr(self, f"{part}_kinds")
+            if images.dtype != np.uint8:
+                raise UserError(f"The {part} images are {images.dtype}: give bytes (uint8) from 0 to 255.")
+            if len(images) != len(kinds) or len(images) == 0:
+                raise UserError(f"There are {len(images)} {part} images and {len(kinds)} kinds for them.")
 
     @classmethod
     def split(cls, images: np.ndarray, kinds: np.ndarray, train: int) -> ImageSet:
@@ -58,8 +67,4 @@ class ImageSet:
     @classmethod
     def load(cls, path: Path) -> ImageSet:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            parts = {part: arrays[part] for part in PARTS}
-        for name, array in parts.items():
-            if array.dtype != np.uint8:
-                raise ValueError(f"{path} holds {name} as {array.dtype}, not as bytes")
-        return cls(**parts)
+            return cls(**{part: arrays[part] for part in PARTS})

@@ -36,13 +36,14 @@ def own_folder() -> Path | None:
     own = os.environ.get(FOLDER_VARIABLE)
     if not own:
         return None
-    if not Path(own).is_dir():
+    folder = Path(own).expanduser()
+    if not folder.is_dir():
         raise UserError(f"{FOLDER_VARIABLE} is {own}, which is not a folder.")
-    return Path(own)
+    return folder
 
 
 def is_offline() -> bool:
-    return os.environ.get(OFFLINE_VARIABLE, "") not in ("", "0")
+    return os.environ.get(OFFLINE_VARIABLE, "").lower() not in ("", "0", "false", "no", "off")
 
 
 @dataclass(frozen=True)
@@ -124,18 +125,17 @@ class Published:
             if isinstance(source, Folder):
                 place = self._place(source.path)
                 if place:
-                    return str(place)
+                    return f"{place} (verified when it is used)"
             else:
                 ahead.append(source.name)
         return "fetch: " + ", or ".join(ahead) if ahead else "not here, and offline"
 
     def _place(self, folder: Path) -> Path | None:
         """A file that we kept ourselves, here or on another machine, or else a folder of published files."""
-        kept = folder / self.kept.name
-        if kept.exists():
-            return kept
-        homes = (folder / home for home in (*self.homes, "."))
-        return next((home for home in homes if any(home.glob(self.sign))), None)
+        homes = [folder, *(folder / home for home in self.homes)]
+        kept = (home / self.kept.name for home in homes)
+        found = (home for home in (*homes[1:], folder) if any(home.glob(self.sign)))
+        return next((file for file in kept if file.exists()), None) or next(found, None)
 
     def _verified(self, folder: Path) -> tuple[ImageSet, Path]:
         place = self._place(folder)

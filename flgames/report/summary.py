@@ -23,7 +23,8 @@ def summarise(run: RunFolder, source: Benchmark, console: Console) -> None:
     folders = {entry.title: [run.game(entry.slug, seed) for seed in settings.all_seeds] for entry in entries(settings)}
     rows = [Row(title, [game.result for game in games if game.result]) for title, games in folders.items()]
     ceiling = rows[0].profiles[0].ceiling
-    cells = [row.cells() for row in rows] + reference_cells(ceiling, *_majority_shares(source, settings.all_seeds))
+    constant = _majority_shares(source, settings.all_seeds)
+    cells = [row.cells() for row in rows] + reference_cells(ceiling, *constant)
     title = f"{source.title}, {settings.seeds} seed{'s' if settings.seeds > 1 else ''}, accuracies in %"
 
     write_json(run.path / "results.json", {row.title: list(row.results) for row in rows})
@@ -36,6 +37,13 @@ def summarise(run: RunFolder, source: Benchmark, console: Console) -> None:
         unruly = sum(1 for result in row.results if result["rule"] and result["end"] == "rounds")
         if unruly:
             console.print(f"{row.title}: {unruly} of {len(row.results)} {SHORTCUT_WARNING}.", style="yellow")
+        untaught = sum(1 for result in row.results if result["train"] <= constant[0])
+        if untaught:
+            console.print(
+                f"{row.title}: {untaught} of {len(row.results)} no better on the training clients than a constant: "
+                "flat, but nothing was learnt.",
+                style="yellow",
+            )
         if any(profile.reversed for profile in row.profiles):
             console.print(
                 f"{row.title}: above {ceiling:.0%} on the unseen client the spurious feature is used the wrong way "
