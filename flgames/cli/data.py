@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -117,8 +116,7 @@ def _verified(source: Benchmark) -> str:
 
 def _measured(source: Benchmark, seed: int) -> Table:
     table = Table(title=f"{source.title}, seed {seed}: measured (intended)", title_justify="left")
-    columns: Sequence[str] = ("client", "samples", "label noise", f"flips of {source.feature.noun}")
-    for column in columns:
+    for column in ("client", "samples", "label noise", f"flips of {source.feature.noun}"):
         table.add_column(column, justify="left" if column == "client" else "right")
     portions = source.training_portions(seed) | {HELD_OUT: source.held_out_portion(seed)}
     for client, portion in portions.items():

@@ -87,16 +87,11 @@ def play(
         chosen = options.given(context, Settings)
         if fast:
             chosen["phi_batches"] = "all"
-        if resume is not None:
-            run = _resumed(resume, chosen, config, out)
-            source = check(run.settings)
-            fetch(source, run.settings.seed, console)
-        else:
-            settings = resolve(chosen, config)
-            source = check(settings)
-            fetch(source, settings.seed, console)
-            run = RunFolder.create(out, settings)
-        _play(run, source, console)
+        run = _resumed(resume, chosen, config, out) if resume is not None else None
+        settings = run.settings if run else resolve(chosen, config)
+        source = check(settings)
+        fetch(source, settings.seed, console)
+        _play(run or RunFolder.create(out, settings), source, console)
 
 
 def _play(run: RunFolder, source: Benchmark, console: Console) -> None:
