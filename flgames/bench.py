@@ -17,12 +17,13 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from flgames import contest
+from flgames.contest import set_up
 from flgames.data.catalogue import benchmark as benchmark_of
-from flgames.data.clients import PaintedSamples, Samples, input_shape
+from flgames.data.clients import PaintedSamples, Samples
 from flgames.data.spurious import Colour
 from flgames.engines.local import LocalFederation
 from flgames.federation import Action
+from flgames.lineup import game
 from flgames.logits import CHUNK
 from flgames.memory import response_terms
 from flgames.methods.fl_games import FLGames
@@ -163,8 +164,7 @@ def compare_stop_rounds(console: Console, benchmark: str) -> bool:
         settings = resolve({"benchmark": benchmark, "against": "none", "measure_samples": measured})
         source = benchmark_of(settings)
         clients = source.training_clients(settings.seed)
-        architecture = paper_architecture(input_shape(clients), source.classes, variable=False)
-        play = contest.set_up(contest.entries(settings)[0], clients, architecture, settings.seed, torch.device("cpu"))
+        play = set_up(game(settings), clients, source.classes, settings.seed, torch.device("cpu"))
         play.start()
         end = play.run()
         stops[name] = play.next_round

@@ -1,85 +1,34 @@
-"""From settings to games and back to results: the methods of a run, played on the same clients with the same seeds."""
+"""Entries are played, on the same clients with the same seeds: every one in a folder of its own, where it can go on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import safetensors.torch
 import torch
 
-from flgames import presets
 from flgames.data.benchmark import Benchmark
-from flgames.data.catalogue import benchmark
-from flgames.data.clients import HeldOut, Samples, input_shape
+from flgames.data.catalogue import BenchmarkOptions, benchmark
+from flgames.data.clients import HeldOut, input_shape
 from flgames.engines.local import LocalFederation
+from flgames.entry import Clients, Entry
 from flgames.errors import UserError
+from flgames.lineup import entries
 from flgames.measures import InvarianceProfile, invariance_profile
-from flgames.methods.base import Method
-from flgames.methods.fedavg import FedAvg, FedAvgRules
-from flgames.methods.fl_games import FLGames
-from flgames.models import Architecture, Ensemble, paper_architecture
+from flgames.models import Ensemble
 from flgames.play import End, Observers, Play, Round
-from flgames.rules import Rules
 from flgames.runs import GameFolder, RunFolder
-from flgames.settings import Settings
-from flgames.stopping import StopBelow, warm_start_rounds
-
-Clients = Mapping[str, Samples]
+from flgames.stopping import StopBelow
 
 
 class Interrupted(Exception):
     """A signal asked for the end; the state is saved."""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One method of a run: its folder name, its title, and how it is set up for the clients of a benchmark."""
-
-    slug: str
-    title: str
-    settings: Settings
-
-    @property
-    def is_game(self) -> bool:
-        return self.slug != "fedavg"
-
-    @property
-    def rounds(self) -> int:
-        return self.settings.rounds if self.is_game else self.settings.fedavg_rounds
-
-    def method(self, architecture: Architecture) -> Method:
-        settings = self.settings
-        if self.is_game:
-            return FLGames(architecture, Rules(**settings.model_dump(include=set(Rules.model_fields))))
-        rules = FedAvgRules(
-            local_steps=settings.fedavg_local_steps,
-            batch_size=settings.batch_size,
-            learning_rate=settings.learning_rate,
-        )
-        return FedAvg(architecture, rules)
-
-    def rule(self, clients: Clients) -> StopBelow | None:
-        """The rule that stops a game; FedAvg has none."""
-        settings = self.settings
-        if not self.is_game or settings.stop_below == "never":
-            return None
-        warm_start = settings.warm_start
-        if warm_start is None:
-            sizes = {name: len(samples) for name, samples in clients.items()}
-            warm_start = max(warm_start_rounds(settings, sizes), presets.LEAST_WARM_START.get(settings.benchmark, 0))
-        return StopBelow(settings.stop_below, warm_start)
-
-
-def entries(settings: Settings) -> list[Entry]:
-    """The methods of a run, in playing order."""
-    game = Entry(settings.name, settings.title, settings)
-    return [Entry("fedavg", "FedAvg", settings), game] if settings.against == "fedavg" else [game]
-
-
-def chosen_device(settings: Settings) -> torch.device:
-    name = settings.device
+def chosen_device(name: str) -> torch.device:
+    """The device of this name, if it can be used."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -90,89 +39,88 @@ def chosen_device(settings: Settings) -> torch.device:
         raise UserError(f"--device {name} can't be used here: {str(error).splitlines()[0]}") from None
 
 
-def check(settings: Settings) -> Benchmark:
+def check(options: BenchmarkOptions, device: str) -> Benchmark:
     """The benchmark, if it and the device can be had: asked before a folder is made for them."""
-    chosen_device(settings)
-    return benchmark(settings)
+    chosen_device(device)
+    return benchmark(options)
 
 
-def set_up(entry: Entry, clients: Clients, architecture: Architecture, seed: int, device: torch.device) -> Play:
+def set_up(entry: Entry, clients: Clients, classes: int, seed: int, device: torch.device) -> Play:
     """A game that has not been played yet. It is given training clients, and nothing else."""
-    method = entry.method(architecture)
-    federation = LocalFederation.of(method, clients, seed, device)
+    method = entry.make(input_shape(clients), classes)
     return Play(
         method,
-        federation,
+        LocalFederation.of(method, clients, seed, device),
         seed=seed,
         rounds=entry.rounds,
         rule=entry.rule(clients),
-        measure_samples=entry.settings.measure_samples,
+        measure_samples=entry.measure_samples,
     )
 
 
 OnRound = Callable[[Entry, int, StopBelow | None, Round], None]
-"""Hears of every round: the method, the seed, the rule that will stop it, and what happened."""
+"""Hears of every round: the entry, the seed, the rule that will stop it, and what happened."""
 
 
-def contest(run: RunFolder, source: Benchmark, on_round: OnRound, interrupted: Callable[[], bool]) -> None:
-    """Play every method with every seed, going on where the folder says that the run stands."""
+@dataclass(frozen=True)
+class Stage:
+    """Where entries are played, and who is told."""
+
+    device: torch.device
+    on_round: OnRound
+    interrupted: Callable[[], bool] = lambda: False
+    checkpoint_seconds: float = 20.0
+    probe_every: int = 0
+
+    def play(self, folder: GameFolder, entry: Entry, source: Benchmark, seed: int) -> None:
+        """One entry to its end, from where its folder says that it stands.
+
+        ``source`` is the benchmark as the entry sees it. Of the held-out client only measures are taken, and only
+        into files.
+        """
+        play = set_up(entry, source.training_clients(seed), source.classes, seed, self.device)
+        held_out = source.held_out_client(seed)
+        saved = folder.load_state()
+        if saved:
+            play.load_state_dict(saved)
+        else:
+            play.start()
+
+        def heard(round_: Round) -> None:
+            folder.append("measures.jsonl", round_.as_dict())
+            self.on_round(entry, seed, play.rule, round_)
+
+        def checkpoint() -> None:
+            if folder.is_due(self.checkpoint_seconds):
+                folder.save_state(play.state_dict())
+
+        def probe(round_: int, ensemble: Ensemble) -> None:
+            profile = invariance_profile(ensemble, held_out, self.device)
+            folder.append("probe.jsonl", {"round": round_} | profile.as_dict())
+
+        end = play.run(Observers(heard, probe, self.probe_every), checkpoint, self.interrupted)
+        if end == "interrupted":
+            folder.save_state(play.state_dict())
+            raise Interrupted
+        ensemble = play.ensemble()
+        profile = invariance_profile(ensemble, held_out, self.device)
+        folder.finish(ensemble.tensors(), _result(folder, play, end, profile, held_out))
+
+
+def contest(run: RunFolder, on_round: OnRound, interrupted: Callable[[], bool]) -> None:
+    """Play every entry of a run with every seed, going on where the folder says that the run stands."""
     settings = run.settings
     torch.set_num_threads(settings.threads)
-    device = chosen_device(settings)
+    device = chosen_device(settings.device)
+    stage = Stage(device, on_round, interrupted, settings.checkpoint_seconds, settings.probe_every)
     for seed in settings.all_seeds:
-        waiting = [entry for entry in entries(settings) if run.game(entry.slug, seed).result is None]
-        if not waiting:
-            continue
-        clients = source.training_clients(seed)
-        architecture = paper_architecture(
-            input_shape(clients), source.classes, settings.representation == "variable", settings.initialisation
-        )
-        for entry in waiting:
-            play = set_up(entry, clients, architecture, seed, device)
-            _play_in(
-                run.game(entry.slug, seed), entry, play, source.held_out_client(seed), on_round, interrupted, device
-            )
+        for entry in entries(settings):
+            folder = run.game(entry.slug, seed)
+            if folder.result is None:
+                stage.play(folder, entry, entry.benchmark(settings), seed)
 
 
-def _play_in(
-    folder: GameFolder,
-    entry: Entry,
-    play: Play,
-    held_out: HeldOut,
-    on_round: OnRound,
-    interrupted: Callable[[], bool],
-    device: torch.device,
-) -> None:
-    """One game in its folder. Of the held-out client only measures are taken, and only into files."""
-    saved = folder.load_state()
-    if saved:
-        play.load_state_dict(saved)
-    else:
-        play.start()
-
-    def heard(round_: Round) -> None:
-        folder.append("measures.jsonl", round_.as_dict())
-        on_round(entry, play.seed, play.rule, round_)
-
-    def checkpoint() -> None:
-        if folder.is_due(entry.settings.checkpoint_seconds):
-            folder.save_state(play.state_dict())
-
-    def probe(round_: int, ensemble: Ensemble) -> None:
-        folder.append("probe.jsonl", {"round": round_} | invariance_profile(ensemble, held_out, device).as_dict())
-
-    end = play.run(Observers(heard, probe, entry.settings.probe_every), checkpoint, interrupted)
-    if end == "interrupted":
-        folder.save_state(play.state_dict())
-        raise Interrupted
-    ensemble = play.ensemble()
-    profile = invariance_profile(ensemble, held_out, device)
-    folder.finish(ensemble.tensors(), _result(folder, play, end, profile, held_out.input_shape))
-
-
-def _result(
-    folder: GameFolder, play: Play, end: End, profile: InvarianceProfile, shape: tuple[int, ...]
-) -> dict[str, Any]:
+def _result(folder: GameFolder, play: Play, end: End, profile: InvarianceProfile, held_out: HeldOut) -> dict[str, Any]:
     lines = folder.measures()
     traffic = [client for line in lines for client in line["bytes"].values()]
     train = play.server.measure(play.population)
@@ -185,7 +133,7 @@ def _result(
         "confusion_of": {name: counts.confusion.tolist() for name, counts in train.clients.items()},
         "stop_below": play.rule.threshold if play.rule else None,
         "profile": profile.as_dict(),
-        "input_shape": list(shape),
+        "input_shape": list(held_out.input_shape),
         "bytes_down": sum(client["down"] for client in traffic),
         "bytes_up": sum(client["up"] for client in traffic),
         "seconds": play.seconds,
@@ -197,8 +145,6 @@ def load_model(run: RunFolder, entry: Entry, seed: int) -> Ensemble:
     folder = run.game(entry.slug, seed)
     if folder.result is None:
         raise UserError(f"{folder.path} has no model: that game has not ended.")
-    shape = tuple(folder.result["input_shape"])
-    classes = benchmark(run.settings).classes
-    method = entry.method(paper_architecture(shape, classes, run.settings.representation == "variable"))
+    method = entry.make(tuple(folder.result["input_shape"]), benchmark(run.settings).classes)
     tensors = safetensors.torch.load_file(folder.path / "model.safetensors")
-    return Ensemble.from_tensors(method.architecture, tensors)
+    return Ensemble.from_tensors(method.learnt, tensors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,4 +34,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    write_atomically(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+    """As people read it: lists of numbers stay on their line."""
+    text = json.dumps(value, indent=2, allow_nan=False)
+    text = re.sub(r"\[([^\[\]{}\"]*)\]", lambda numbers: f"[{' '.join(numbers[1].split())}]", text)
+    write_atomically(path, text + "\n")

@@ -35,7 +35,7 @@ class LogitCache:
         self.representation = representation
         self.predictor = predictor
         self.device = device
-        self._chunks = _chunks(order)
+        self._chunks = in_chunks(order)
         self._targets: list[Tensor] = []
         self.forget()
 
@@ -90,9 +90,9 @@ class LogitCache:
         return torch.cat(self._targets[:chunks])
 
 
-def _chunks(order: Tensor) -> list[Tensor]:
+def in_chunks(order: Tensor, size: int = CHUNK) -> list[Tensor]:
     """The order in chunks. A last chunk of one sample joins the one before it: BatchNorm can't train on one."""
-    chunks = list(torch.split(order, CHUNK))
+    chunks = list(torch.split(order, size))
     if len(chunks) > 1 and len(chunks[-1]) == 1:
         chunks[-2:] = [torch.cat(chunks[-2:])]
     return chunks

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -42,29 +43,41 @@ class Architecture:
         return Architecture(lambda: nn.Sequential(self.representation(), self.predictor()), loss=self.loss)
 
 
-def paper_architecture(
-    input_shape: tuple[int, ...], classes: int, variable: bool, initialisation: Initialisation = "torch"
-) -> Architecture:
+class Network(BaseModel):
+    """The paper's multi-layer perceptron by default, and what other methods' authors changed in it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    variable: bool = False
+    """Whether the first layer is a representation that players share."""
+    width: int = Field(default=WIDTH, ge=1)
+    activation: Literal["elu", "relu"] = "elu"
+    batch_norm: bool = False
+    """Batch normalisation after both hidden layers of a predictor, for FedBN."""
+    initialisation: Initialisation = "torch"
+
+    def architecture(self, input_shape: tuple[int, ...], classes: int) -> Architecture:
+        """This network for inputs of this shape."""
+        inputs = math.prod(input_shape)
+
+        def hidden(size: int) -> list[nn.Module]:
+            normalisation = [nn.BatchNorm1d(self.width)] if self.batch_norm else []
+            return [nn.Linear(size, self.width), *normalisation, nn.ELU() if self.activation == "elu" else nn.ReLU()]
+
+        def representation() -> nn.Module:
+            return _initialised(nn.Sequential(nn.Flatten(), *hidden(inputs)), self.initialisation)
+
+        def predictor() -> nn.Module:
+            first = hidden(self.width if self.variable else inputs)
+            layers = [nn.Flatten(), *first, *hidden(self.width), nn.Linear(self.width, classes)]
+            return _initialised(nn.Sequential(*layers), self.initialisation)
+
+        return Architecture(predictor, representation if self.variable else nn.Identity)
+
+
+def paper_architecture(input_shape: tuple[int, ...], classes: int, variable: bool) -> Architecture:
     """The MLPs of the paper's appendix: 390 ELU units a layer, three layers a predictor, one for a variable phi."""
-    inputs = math.prod(input_shape)
-
-    def representation() -> nn.Module:
-        return _initialised(nn.Sequential(nn.Flatten(), nn.Linear(inputs, WIDTH), nn.ELU()), initialisation)
-
-    def predictor() -> nn.Module:
-        return _initialised(
-            nn.Sequential(
-                nn.Flatten(),
-                nn.Linear(WIDTH if variable else inputs, WIDTH),
-                nn.ELU(),
-                nn.Linear(WIDTH, WIDTH),
-                nn.ELU(),
-                nn.Linear(WIDTH, classes),
-            ),
-            initialisation,
-        )
-
-    return Architecture(predictor, representation if variable else nn.Identity)
+    return Network(variable=variable).architecture(input_shape, classes)
 
 
 def _initialised(module: nn.Module, initialisation: Initialisation) -> nn.Module:

@@ -62,14 +62,6 @@ the paper's two clients, whatever clients there are."""
 ROUNDS = {"fixed": 500, "variable": 1000}
 """A variable phi takes every other round, and the paper's V variants need up to 630."""
 
-FEDAVG_ROUNDS = {
-    "colored-mnist": 50,
-    "colored-fashion-mnist": 50,
-    "spurious-cifar10": 50,
-    "colored-dsprites": 50,
-    "colored-digits": 30,
-}
-
 
 def variant_of(rules: Rules) -> str:
     """The paper's name for these rules, whatever name they were asked for by."""
@@ -96,7 +88,6 @@ def defaults(benchmark: str, variant: str) -> dict[str, Any]:
         "learning_rate": predictor if variable else fixed,
         "phi_learning_rate": phi,
         "rounds": ROUNDS[knobs["representation"]],
-        "fedavg_rounds": FEDAVG_ROUNDS[benchmark],
     }
 
 

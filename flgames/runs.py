@@ -18,6 +18,7 @@ import fcntl
 import io
 import json
 import platform
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +35,17 @@ from flgames.errors import UserError
 from flgames.federation import Weights
 from flgames.files import write_atomically, write_json
 from flgames.settings import Settings, validated
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep a second process from playing in the same folder."""
+    with open(path / ".lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"Another process is playing in {path}: wait for it or stop it first.") from None
+        yield
 
 
 class RunFolder:
@@ -68,16 +80,6 @@ class RunFolder:
         except (OSError, ValueError):
             raise UserError(f"{path} is not a run folder: it has no readable settings.json.") from None
         return cls(path, validated(saved))
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep a second process from playing in the same folder."""
-        with open(self.path / ".lock", "w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UserError(f"Another process is playing in {self.path}: wait for it or stop it first.") from None
-            yield
 
     def game(self, method: str, seed: int) -> GameFolder:
         return GameFolder(self.path / method / f"seed-{seed}")
@@ -146,12 +148,28 @@ def environment() -> dict[str, Any]:
     """What a reader needs to judge a figure: bits are the same only where these are."""
     return {
         "flgames": flgames.__version__,
+        "commit": _commit(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": np.__version__,
         "platform": platform.platform(),
         "started": datetime.now().astimezone().isoformat(timespec="seconds"),
     }
+
+
+def _commit() -> str | None:
+    """The commit of the code that runs, if it is a checkout; with + if files differ from it."""
+    here = Path(__file__)
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(here.parent), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", here.name)  # an installed copy may lie in somebody else's repository
+        return git("rev-parse", "HEAD")[:12] + ("+" if git("status", "--porcelain", ".") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
 
 
 def _free_name(settings: Settings) -> Path:

@@ -12,12 +12,13 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from flgames import presets
+from flgames.baselines import ALL as BASELINES
 from flgames.data.catalogue import NAMES as BENCHMARKS
 from flgames.data.catalogue import BenchmarkOptions
 from flgames.data.catalogue import benchmark as benchmark_of
 from flgames.errors import UserError, unknown
 from flgames.models import Initialisation
-from flgames.rules import Rules, Share
+from flgames.rules import Rules
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -50,9 +51,8 @@ class Settings(Rules, BenchmarkOptions):
     initialisation: Initialisation = "torch"
 
     variant: str = "f-fl-games-smooth"
-    against: Literal["fedavg", "none"] = "fedavg"
-    fedavg_rounds: int = Field(default=50, ge=1)
-    fedavg_local_steps: Share = 10
+    against: str = "fedavg"
+    against_rounds: int | None = Field(default=None, ge=1)
 
     rounds: int = Field(default=500, ge=1)
     stop_below: Threshold = "never"
@@ -109,6 +109,8 @@ def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
 def validated(values: Mapping[str, Any]) -> Settings:
     """Settings that also fit together."""
     settings = checked(Settings, values)
+    if settings.against not in (*BASELINES, "none"):
+        raise unknown("method to play --against:", settings.against, (*BASELINES, "none"))
     if settings.participation < 1 and settings.schedule != "simultaneous":
         raise UserError(
             f"--participation is for simultaneous play; with --schedule {settings.schedule} one player moves."

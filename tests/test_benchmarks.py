@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 import torch
 
-from flgames.contest import entries
 from flgames.data.benchmark import HELD_OUT, Benchmark, Portion
 from flgames.data.catalogue import NAMES, by_name
 from flgames.data.images import ImageSet
 from flgames.data.spurious import Colour, Patch
 from flgames.errors import UserError
+from flgames.lineup import entries
 from flgames.settings import resolve
 from tests.benchmarks import at_hand
 

@@ -16,11 +16,12 @@ import pytest
 from typer.testing import CliRunner
 
 from flgames.cli import app
-from flgames.contest import entries, load_model
+from flgames.contest import load_model
 from flgames.data import published
-from flgames.runs import GameFolder, RunFolder
+from flgames.lineup import entries
+from flgames.runs import GameFolder, RunFolder, locked
 
-SHORT = ["--rounds", "6", "--fedavg-rounds", "2", "--stop-below", "never", "--threads", "1"]
+SHORT = ["--rounds", "6", "--against-rounds", "2", "--stop-below", "never", "--threads", "1"]
 
 
 def run(*arguments: str | Path) -> Any:
@@ -210,7 +211,7 @@ def test_a_run_is_resumed_as_it_was_set_up(finished: Path) -> None:
 
 
 def test_two_processes_can_not_play_in_one_folder(finished: Path) -> None:
-    with RunFolder.open(finished).locked():
+    with locked(finished):
         result = run("play", "--resume", finished)
     assert result.exit_code == 2
     assert "Another process is playing" in result.stderr
@@ -244,7 +245,7 @@ def test_help_teaches() -> None:
 
 GAME = [
     "--variant", "v-fl-games-smooth", "--schedule", "simultaneous", "--participation", "0.5", "--rounds", "60",
-    "--fedavg-rounds", "3", "--fedavg-local-steps", "2", "--stop-below", "never", "--threads", "1",
+    "--against-rounds", "3", "--stop-below", "never", "--threads", "1",
     "--probe-every", "7",
 ]  # fmt: skip
 

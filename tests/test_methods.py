@@ -15,7 +15,7 @@ from flgames.federation import Weights
 from flgames.memory import MODEL
 from flgames.methods.base import Method
 from flgames.methods.fedavg import FedAvg, FedAvgRules
-from flgames.methods.fedbn import FedBN, normalisation_in
+from flgames.methods.fedbn import FedBN, FedBNRules, normalisation_in
 from flgames.methods.fedgma import FedGMA, FedGMARules
 from flgames.methods.fedprox import FedProx, FedProxRules
 from flgames.methods.fedsgd import FedSGD
@@ -200,14 +200,14 @@ def normalised() -> Architecture:
 
 def test_fedbn_without_normalisation_is_fedavg() -> None:
     _, averaged = played(FedAvg(perceptrons(), FedAvgRules(**LOCAL)), 3)
-    same(played(FedBN(perceptrons(), FedAvgRules(**LOCAL)), 3)[1], averaged)
+    same(played(FedBN(perceptrons(), FedBNRules(**LOCAL)), 3)[1], averaged)
 
 
 def test_fedbn_keeps_normalisation_at_home() -> None:
     assert normalisation_in(normalised().predictor()) == {
         "1.weight", "1.bias", "1.running_mean", "1.running_var", "1.num_batches_tracked",
     }  # fmt: skip
-    method = FedBN(normalised(), FedAvgRules(**LOCAL))
+    method = FedBN(normalised(), FedBNRules(**LOCAL))
     server = seat(method, clients())
     for round_ in range(3):
         method.round(server, round_, 0)
@@ -226,7 +226,7 @@ def test_fedbn_keeps_normalisation_at_home() -> None:
 
 
 def test_fedbn_counts_each_client_with_its_own_normalisation() -> None:
-    method = FedBN(normalised(), FedAvgRules(**LOCAL))
+    method = FedBN(normalised(), FedBNRules(**LOCAL))
     data = clients()
     server = seat(method, data)
     for round_ in range(2):
@@ -253,7 +253,7 @@ BYTES = 4 * (6 * 5 + 5 + 5 * 2 + 2)
         (lambda: FedProx(perceptrons(), FedProxRules()), BYTES, BYTES + 8),
         (lambda: FedGMA(perceptrons(), FedGMARules()), BYTES, BYTES + 8),
         # Down: without normalisation. Up: with 5 weights, 5 biases, 5 means, 5 variances and a counter of 8 bytes.
-        (lambda: FedBN(normalised(), FedAvgRules()), BYTES, BYTES + 4 * 20 + 8 + 8),
+        (lambda: FedBN(normalised(), FedBNRules()), BYTES, BYTES + 4 * 20 + 8 + 8),
     ],
 )
 def test_bytes_by_hand(method: Callable[[], Method], down: int, up: int) -> None:

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from flgames.methods.fl_games import FLGames
-from flgames.models import Ensemble, paper_architecture
+from flgames.models import Ensemble, Network, paper_architecture
 from flgames.rules import Rules
 from tests.toys import flat, perceptrons, random_clients, seat
 
@@ -23,8 +23,8 @@ def test_the_papers_perceptrons() -> None:
 
 
 def test_glorot() -> None:
-    assert isinstance(paper_architecture((2, 8, 8), 2, False, "glorot").predictor(), nn.Sequential)
-    linear = paper_architecture((2, 8, 8), 2, False, "glorot").predictor()[1]  # type: ignore[index]
+    assert isinstance(Network(initialisation="glorot").architecture((2, 8, 8), 2).predictor(), nn.Sequential)
+    linear = Network(initialisation="glorot").architecture((2, 8, 8), 2).predictor()[1]  # type: ignore[index]
     limit = (6 / (128 + 390)) ** 0.5
     assert linear.bias.abs().max() == 0
     assert 0.95 * limit < linear.weight.abs().max() <= limit

@@ -4,7 +4,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from flgames.contest import entries
+from flgames.lineup import entries
 from flgames.measures import Counts, InvarianceProfile, TrainingMeasure
 from flgames.methods.base import Move
 from flgames.play import Round

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from flgames import contest
 from flgames.client import Site
+from flgames.contest import contest, set_up
 from flgames.data.catalogue import by_name
-from flgames.data.clients import HeldOut, Samples, input_shape
-from flgames.models import paper_architecture
+from flgames.data.clients import HeldOut, Samples
+from flgames.lineup import game
+from flgames.runs import RunFolder
 from flgames.settings import resolve
 
 
@@ -43,8 +44,7 @@ def test_nothing_that_plays_holds_the_held_out_client() -> None:
     settings = resolve({"rounds": 3})
     source = by_name("colored-digits")
     clients, held_out = source.training_clients(0), source.held_out_client(0)
-    architecture = paper_architecture(input_shape(clients), 2, variable=False)
-    play = contest.set_up(contest.entries(settings)[1], clients, architecture, 0, torch.device("cpu"))
+    play = set_up(game(settings), clients, 2, 0, torch.device("cpu"))
     play.start()
     play.run()
     things = reachable(play)
@@ -59,15 +59,12 @@ def test_nothing_that_plays_holds_the_held_out_client() -> None:
 
 
 def test_probing_changes_nothing(tmp_path: Any) -> None:
-    from flgames.contest import contest as play_contest
-    from flgames.runs import RunFolder
-
     weights = []
     for probe_every in (0, 1):
         settings = resolve({"rounds": 4, "against": "none", "probe_every": probe_every})
         run = RunFolder.create(tmp_path / str(probe_every), settings)
-        play_contest(run, by_name("colored-digits"), lambda *_: None, lambda: False)
-        game = run.game(settings.variant, 0)
-        weights.append((game.path / "model.safetensors").read_bytes())
-        assert len(game.probes()) == 4 * probe_every
+        contest(run, lambda *_: None, lambda: False)
+        folder = run.game(settings.variant, 0)
+        weights.append((folder.path / "model.safetensors").read_bytes())
+        assert len(folder.probes()) == 4 * probe_every
     assert weights[0] == weights[1]

@@ -11,7 +11,7 @@ from torch import nn
 
 from flgames.methods.base import Method
 from flgames.methods.fedavg import FedAvg, FedAvgRules
-from flgames.methods.fedbn import FedBN
+from flgames.methods.fedbn import FedBN, FedBNRules
 from flgames.methods.fedgma import FedGMA, FedGMARules
 from flgames.methods.fedprox import FedProx, FedProxRules
 from flgames.methods.fedsgd import FedSGD
@@ -41,7 +41,7 @@ METHODS: dict[str, Callable[[], Method]] = {
     "v fast, own modules": lambda: FLGames(dropped_out(), Rules(representation="variable", phi_batches="all")),
     "fedavg": lambda: FedAvg(dropped_out(), FedAvgRules(local_steps=2, batch_size=8)),
     "fedprox": lambda: FedProx(dropped_out(), FedProxRules(local_steps=2, batch_size=8)),
-    "fedbn": lambda: FedBN(dropped_out(), FedAvgRules(local_steps=2, batch_size=8)),
+    "fedbn": lambda: FedBN(dropped_out(), FedBNRules(local_steps=2, batch_size=8)),
     "fedgma": lambda: FedGMA(dropped_out(), FedGMARules(local_steps=2, batch_size=8)),
     "fedsgd": lambda: FedSGD(dropped_out(), GradientRules(batches=2, batch_size=8)),
     "irm": lambda: IRM(dropped_out(), IRMRules(batches="all", penalty=3.0, anneal=4)),

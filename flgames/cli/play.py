@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from flgames.baselines import ALL as BASELINES
 from flgames.cli import options
 from flgames.cli.errors import exit_codes
 from flgames.contest import Interrupted, check, contest
@@ -23,7 +24,7 @@ from flgames.report.console import make_console
 from flgames.report.fetching import fetch
 from flgames.report.live import LiveLine
 from flgames.report.summary import summarise
-from flgames.runs import RunFolder
+from flgames.runs import RunFolder, locked
 from flgames.settings import Settings, resolve, validated
 
 WHAT = "What is played"
@@ -40,7 +41,8 @@ def play(
     context: typer.Context,
     benchmark: Annotated[str | None, Option(help=f"One of: {', '.join(BENCHMARKS)}. Default: colored-digits, which is embedded.", rich_help_panel=WHAT)] = None,
     variant: Annotated[str | None, Option(help=f"The paper's name for a choice of knobs: {', '.join(VARIANTS)}. F keeps phi fixed at the identity, V learns it; Smooth answers to the opponents' memory; Fast moves phi by full-batch gradients. Each knob below overrides it. Default: f-fl-games-smooth.", rich_help_panel=WHAT)] = None,
-    against: Annotated[str | None, Option(help="Play this method first on the same clients, to compare: fedavg (default) or none.", rich_help_panel=WHAT)] = None,
+    against: Annotated[str | None, Option(help=f"Play this method first on the same clients, to compare: none, or one of {', '.join(BASELINES)}. Default: fedavg. For all of them, see flgames compare.", rich_help_panel=WHAT)] = None,
+    against_rounds: Annotated[int | None, Option(help="Its rounds. Default: as declared for the benchmark.", rich_help_panel=WHAT)] = None,
     clients: options.Clients = None,
     flips: options.Flips = None,
     sizes: options.Sizes = None,
@@ -50,8 +52,6 @@ def play(
     sprites: options.Sprites = None,
     offline: options.Offline = False,
     initialisation: Annotated[str | None, Option(help="torch (default), or glorot, as Keras starts and so IRM Games did.", rich_help_panel=WHAT)] = None,
-    fedavg_rounds: Annotated[int | None, Option(help="Rounds of FedAvg. Default: the benchmark's.", rich_help_panel=WHAT)] = None,
-    fedavg_local_steps: Annotated[str | None, Option(help="Local steps of FedAvg in a round: a number, a percentage of the batches, or all. Default: 10.", rich_help_panel=WHAT)] = None,
     schedule: Annotated[str | None, Option(help="Best response dynamics: clockwise, one player at a time in a fixed order (the paper's sequential); simultaneous, all players at once against the round before (the paper's parallel, default); random, one player drawn at a time.", rich_help_panel=GAME)] = None,
     participation: Annotated[float | None, Option(help="Fraction of players that move in a simultaneous round; the others keep their last action. Default: 1.", rich_help_panel=GAME)] = None,
     memory: Annotated[int | None, Option(help="Size of the buffer of each opponent's played actions, first in first out; 0 answers to current actions only. Smooth means 5.", rich_help_panel=GAME)] = None,
@@ -89,17 +89,17 @@ def play(
             chosen["phi_batches"] = "all"
         run = _resumed(resume, chosen, config, out) if resume is not None else None
         settings = run.settings if run else resolve(chosen, config)
-        source = check(settings)
+        source = check(settings, settings.device)
         fetch(source, settings.seed, console)
         _play(run or RunFolder.create(out, settings), source, console)
 
 
 def _play(run: RunFolder, source: Benchmark, console: Console) -> None:
     console.print(f"run folder: {run.path}", soft_wrap=True)
-    with run.locked():
+    with locked(run.path):
         try:
             with _signals(console) as interrupted, LiveLine(console) as live:
-                contest(run, source, live, interrupted)
+                contest(run, live, interrupted)
         except Interrupted:
             console.print(f"Stopped; the state is saved. Go on with: flgames play --resume {run.path}", soft_wrap=True)
             raise typer.Exit(130) from None

@@ -18,6 +18,10 @@ HELD_OUT = "held-out"
 """The client that nobody trains on."""
 
 
+POOLED = "pooled"
+"""The one client that has everything, where there is no federation."""
+
+
 @dataclass(frozen=True)
 class Portion:
     """What one client is dealt: rows of the train or test images, their clean labels, noisy labels and codes."""
@@ -26,6 +30,12 @@ class Portion:
     clean: np.ndarray
     labels: np.ndarray
     codes: np.ndarray
+
+    @classmethod
+    def joined(cls, portions: Sequence[Portion]) -> Portion:
+        """Several clients' portions as one."""
+        parts = ("rows", "clean", "labels", "codes")
+        return cls(*(np.concatenate([getattr(portion, part) for portion in portions]) for part in parts))
 
     @property
     def noise(self) -> float:
@@ -62,6 +72,8 @@ class Benchmark:
         Where the images come from, for people; published ones know it themselves.
     stride
         Every so manyth pixel is used, across and down.
+    pooled
+        One training client has the samples of all, as if there were no federation.
     """
 
     name: str
@@ -76,6 +88,7 @@ class Benchmark:
     available: tuple[int, int] | None = None
     origin: str = "your own"
     stride: int = 1
+    pooled: bool = False
     _last: dict[int, ImageSet] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -118,11 +131,14 @@ class Benchmark:
     def training_clients(self, seed: int) -> dict[str, PaintedSamples]:
         """The training clients. They share the images in memory, each with rows of its own."""
         images = torch.from_numpy(self.prepared(seed).train_images)
+        portions = self.training_portions(seed)
+        if self.pooled:
+            portions = {POOLED: Portion.joined(list(portions.values()))}
         return {
             client: PaintedSamples(
                 images, torch.from_numpy(portion.rows), _bytes(portion.labels), _bytes(portion.codes), self.feature
             )
-            for client, portion in self.training_portions(seed).items()
+            for client, portion in portions.items()
         }
 
     def held_out_client(self, seed: int) -> HeldOut:

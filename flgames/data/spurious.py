@@ -24,6 +24,10 @@ class SpuriousFeature(ABC):
     def paint(self, images: Tensor, codes: Tensor) -> Tensor:
         """uint8 images and codes (n,) to float inputs (n, channels, height, width)."""
 
+    def without(self, images: Tensor) -> Tensor:
+        """The same inputs without the feature, in the same shape: what the grey oracle sees."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how an image looks without it")
+
     def picture(self, painted: Tensor) -> np.ndarray:
         """Painted images for people's eyes: (n, height, width, 3), from 0 to 1."""
         return painted.expand(-1, 3, -1, -1).permute(0, 2, 3, 1).numpy()
@@ -54,11 +58,18 @@ class Colour(SpuriousFeature):
         self.names = [channels[self.code_of_channel.index(code)] for code in range(classes)]
 
     def paint(self, images: Tensor, codes: Tensor) -> Tensor:
-        white = 1 if self.binary else self.white
-        grey = (images > 0).byte() if self.binary else images
+        grey, white = self._grey(images)
         chosen = codes[:, None] == torch.tensor(self.code_of_channel, device=images.device)
         # Bytes are multiplied, so that only the result is as wide as floats.
         return (chosen[:, :, None, None] * grey[:, None]).float().div_(white)
+
+    def without(self, images: Tensor) -> Tensor:
+        """Grey: the image is in every channel."""
+        grey, white = self._grey(images)
+        return grey[:, None].float().div_(white).expand(-1, len(self.code_of_channel), -1, -1)
+
+    def _grey(self, images: Tensor) -> tuple[Tensor, int]:
+        return ((images > 0).byte(), 1) if self.binary else (images, self.white)
 
     def picture(self, painted: Tensor) -> np.ndarray:
         palette = torch.tensor(list(self.PALETTE.values())[: painted.shape[1]])
@@ -79,8 +90,32 @@ class Patch(SpuriousFeature):
         keep = torch.ones(2, 1, height, width, dtype=torch.uint8, device=images.device)
         keep[0, :, : self.size, : self.size] = 0
         keep[1, :, : self.size, width - self.size :] = 0
-        planes = images if images.ndim == 4 else images[:, None]
-        return (planes * keep[codes]).float().div_(255)
+        return (_planes(images) * keep[codes]).float().div_(255)
+
+    def without(self, images: Tensor) -> Tensor:
+        """No patch."""
+        return _planes(images).float().div_(255)
+
+
+class Removed(SpuriousFeature):
+    """Paints nothing, whatever the code: for the oracle that can't see the feature."""
+
+    def __init__(self, feature: SpuriousFeature) -> None:
+        self.feature = feature
+        self.noun, self.names = feature.noun, feature.names
+
+    def paint(self, images: Tensor, codes: Tensor) -> Tensor:
+        return self.feature.without(images)
+
+    def without(self, images: Tensor) -> Tensor:
+        return self.feature.without(images)
+
+    def picture(self, painted: Tensor) -> np.ndarray:
+        return self.feature.picture(painted)
+
+
+def _planes(images: Tensor) -> Tensor:
+    return images if images.ndim == 4 else images[:, None]
 
 
 def noisy_labels(clean: np.ndarray, classes: int, noise: float, seed: int, client: str) -> np.ndarray:

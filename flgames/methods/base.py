@@ -45,9 +45,14 @@ class Method(ABC):
     def round(self, server: Server, round_: int, seed: int) -> Move:
         """Play one round: ask clients, publish what comes of it."""
 
+    @property
+    def learnt(self) -> Architecture:
+        """The architecture of :meth:`ensemble`, for those who load a model that was saved."""
+        return self.architecture
+
     def ensemble(self, server: Server) -> Ensemble:
         """What has been learnt so far, as one module."""
-        return Ensemble.of(self.architecture, server.known)
+        return Ensemble.of(self.learnt, server.known)
 
     def state_dict(self) -> dict[str, Any]:
         return {}

@@ -3,14 +3,16 @@
 Xiaoxiao Li, Meirui Jiang, Xiaofei Zhang, Michael Kamp, Qi Dou, 2021, https://arxiv.org/abs/2102.07623
 
 FedAvg whose clients keep their batch normalisation, weights and statistics, to themselves. An unseen client has none of
-its own: what is played there is the mean of the clients' logits, each with its own normalisation. For that, clients
-show theirs to the server, which passes them on to nobody.
+its own: what is played there is the mean of the clients' logits, each with its own normalisation, or one model with
+the clients' mean normalisation and the statistics of the batch that it is shown. For that, clients show theirs to the
+server, which passes them on to nobody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -18,7 +20,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from flgames.client import Site
 from flgames.federation import Action, Answer, Weights
 from flgames.memory import MODEL
-from flgames.methods.base import combine
+from flgames.methods.base import combine, shares_by_size
 from flgames.methods.fedavg import FedAvg, FedAvgRules, Trainer
 from flgames.models import Architecture, Ensemble, initial_weights
 from flgames.server import Server
@@ -32,6 +34,20 @@ def normalisation_in(module: nn.Module) -> set[str]:
         if isinstance(layer, _BatchNorm)
         for name in layer.state_dict()
     }
+
+
+def by_batch(module: nn.Module) -> nn.Module:
+    """The same module, whose batch normalisation always uses the statistics of the batch at hand."""
+    for layer in module.modules():
+        if isinstance(layer, _BatchNorm):
+            layer.track_running_stats = False
+            layer.running_mean = layer.running_var = layer.num_batches_tracked = None
+    return module
+
+
+class FedBNRules(FedAvgRules):
+    unseen: Literal["mean", "batch"] = "mean"
+    """What an unseen client plays: the mean of the clients' logits, or the statistics of its own batches."""
 
 
 class NormalisingTrainer(Trainer):
@@ -71,8 +87,10 @@ class NormalisingTrainer(Trainer):
 class FedBN(FedAvg):
     """Federated averaging of everything but batch normalisation."""
 
-    def __init__(self, architecture: Architecture, rules: FedAvgRules | None = None) -> None:
-        super().__init__(architecture, rules)
+    rules: FedBNRules
+
+    def __init__(self, architecture: Architecture, rules: FedBNRules | None = None) -> None:
+        super().__init__(architecture, rules or FedBNRules())
         self.private = normalisation_in(self.architecture.predictor())
         self.own: dict[str, Weights] = {}
 
@@ -89,9 +107,19 @@ class FedBN(FedAvg):
             self.own[client] = {name: tensor for name, tensor in tensors.items() if name in self.private}
         return {name: tensor for name, tensor in combine(weights, by_size).items() if name not in self.private}
 
+    @property
+    def learnt(self) -> Architecture:
+        if self.rules.unseen == "mean":
+            return self.architecture
+        return replace(self.architecture, predictor=lambda: by_batch(self.architecture.predictor()))
+
     def ensemble(self, server: Server) -> Ensemble:
         shared = server.known.buffers[MODEL].current.weights
-        return Ensemble(self.architecture, {client: shared | own for client, own in self.own.items()})
+        if self.rules.unseen == "mean":
+            return Ensemble(self.learnt, {client: shared | own for client, own in self.own.items()})
+        whole = shared | combine(self.own, shares_by_size(server.samples, self.own))
+        names = self.learnt.predictor().state_dict()
+        return Ensemble(self.learnt, {MODEL: {name: whole[name] for name in names}})
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"own": self.own}

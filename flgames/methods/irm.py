@@ -4,11 +4,13 @@ Martin Arjovsky, Leon Bottou, Ishaan Gulrajani, David Lopez-Paz, 2019, https://a
 
 Objective: mean over clients of R_k + lambda g_k^2, where g_k is the derivative of R_k to a factor s of the logits, at
 s = 1. It separates by client, so the federated step is exact. g_k is of the client's whole batch and stands squared:
-a client that goes through its samples in chunks needs g_k before it can take the first gradient.
+a client that goes through its samples in chunks needs g_k before it can take the first gradient. It keeps the graphs
+of the first chunks and goes forward again through the others only.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 import torch
@@ -17,6 +19,9 @@ from torch import Tensor
 from flgames.client import Site
 from flgames.methods.shared_gradient import GradientClient, PenaltyRules, SharedGradient, penalty_in, scale_in
 from flgames.models import Architecture
+
+KEPT = 32
+"""Chunks whose graphs are kept, which is all of them for the paper's clients."""
 
 
 class IRMRules(PenaltyRules):
@@ -27,16 +32,25 @@ class IRMClient(GradientClient):
     """A client whose objective has the penalty in it."""
 
     def collect(self, penalty: float = 0.0) -> float:
-        size = self.size
-        with torch.no_grad():
-            g = sum(self._parts(inputs, targets)[1].item() * (len(targets) / size) for inputs, targets in self.chunks())
-        risk = 0.0
-        for inputs, targets in self.chunks():
-            loss, derivative = self._parts(inputs, targets)
+        kept, risk, g = [], 0.0, 0.0
+        for number, (inputs, targets) in enumerate(self.chunks()):
+            with torch.set_grad_enabled(number < KEPT):
+                loss, derivative = self._parts(inputs, targets)
+            share = len(targets) / self.size
+            risk += share * loss.item()
+            g += share * derivative.item()
+            if number < KEPT:
+                kept.append((share, loss, derivative))
+
+        def backward(share: float, loss: Tensor, derivative: Tensor) -> None:
             # The gradient of g^2 is 2 g times the gradient of g, and g is a mean over samples as the risk is.
-            part = (loss + 2 * penalty * g * derivative) * (len(targets) / size)
+            part = share * (loss + 2 * penalty * g * derivative)
             part.backward()  # type: ignore[no-untyped-call]
-            risk += loss.item() * (len(targets) / size)
+
+        for parts in kept:
+            backward(*parts)
+        for inputs, targets in itertools.islice(self.chunks(), KEPT, None):
+            backward(len(targets) / self.size, *self._parts(inputs, targets))
         return risk
 
     def _parts(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
@@ -18,12 +19,16 @@ from flgames.client import Client, Site, Task
 from flgames.data.clients import BatchStream
 from flgames.federation import Action, Answer
 from flgames.gradients import gradient_answer, gradients_and_buffers
+from flgames.logits import in_chunks
 from flgames.memory import MODEL
 from flgames.methods.base import Method, Move, combine, losses_of, shares_by_size
 from flgames.models import Architecture, initial_weights, snapshot
 from flgames.rules import OptimiserName, Share, batches_in, make_optimiser
 from flgames.seeds import torch_seed
 from flgames.server import Server
+
+CHUNK = 1024
+"""Samples a pass when a gradient is of all samples."""
 
 
 class GradientRules(BaseModel):
@@ -84,7 +89,7 @@ class GradientClient(Client):
     def chunks(self) -> Iterator[tuple[Tensor, Tensor]]:
         """This round's samples; the same ones however often it is asked."""
         if self.rules.batches == "all":
-            yield from map(self.cache.inputs, range(self.cache.chunks()))
+            yield from map(self.batch, in_chunks(torch.arange(len(self.site.samples)), CHUNK))
             return
         for number in range(self.rounds * self._count, (self.rounds + 1) * self._count):
             yield self.batch(self.stream.batch(number))
@@ -161,11 +166,13 @@ class PenaltyRules(GradientRules):
 
     penalty: float = Field(default=1.0, ge=0)
     anneal: int = Field(default=0, ge=0)
-    """Rounds with a penalty of 1, before it has its full weight."""
+    """Rounds before the penalty has its full weight."""
+    annealed: float = Field(default=1.0, ge=0)
+    """The penalty until then."""
 
 
 def penalty_in(rules: PenaltyRules, round_: int) -> float:
-    return rules.penalty if round_ >= rules.anneal else 1.0
+    return rules.penalty if round_ >= rules.anneal else rules.annealed
 
 
 def scale_in(rules: PenaltyRules, round_: int) -> float:

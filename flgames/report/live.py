@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from flgames.contest import Entry
+from flgames.entry import Entry
 from flgames.play import Round
 from flgames.stopping import StopBelow
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 from rich.console import Console
 
-from flgames.contest import entries
 from flgames.data.benchmark import Benchmark
 from flgames.files import write_atomically, write_json
+from flgames.lineup import entries
 from flgames.report.figures import draw_curves, draw_profile
 from flgames.report.tables import Row, markdown_table, reference_cells, rich_table
 from flgames.runs import RunFolder

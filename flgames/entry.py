@@ -1,0 +1,80 @@
+"""An entry: one method, set up to be played."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core.core_schema import ValidationInfo
+
+from flgames.data.benchmark import Benchmark
+from flgames.data.catalogue import BenchmarkOptions, benchmark
+from flgames.data.clients import Samples
+from flgames.data.spurious import Removed
+from flgames.methods.base import Method
+from flgames.methods.catalogue import make, rules_of
+from flgames.models import Network
+from flgames.rules import Rules
+from flgames.stopping import StopBelow, warm_start_rounds
+
+Clients = Mapping[str, Samples]
+
+
+class Entry(BaseModel):
+    """A method with everything that decides its result, but for the benchmark and the seed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    slug: str
+    title: str
+    method: str
+    rules: dict[str, Any] = Field(default_factory=dict, validate_default=True)
+    network: Network = Network()
+    rounds: int = Field(ge=1)
+    stop_below: float | None = None
+    warm_start: int | None = None
+    """Rounds in which it can't stop; None: the paper's, at least ``least_warm_start``."""
+    least_warm_start: int = 0
+    measure_samples: int = 2048
+    clients: Literal["apart", "pooled"] = "apart"
+    """Pooled: the samples of all clients in one place, without a federation."""
+    feature: Literal["kept", "removed"] = "kept"
+    """Removed: images without the spurious feature."""
+    side: int | None = None
+    """Pixels a side, where a method's authors used others than the benchmark."""
+
+    @field_validator("rules")
+    @classmethod
+    def _filled_in(cls, rules: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        return rules_of(info.data["method"], rules).model_dump()
+
+    @property
+    def is_federated(self) -> bool:
+        return self.clients == "apart"
+
+    def benchmark(self, options: BenchmarkOptions) -> Benchmark:
+        """The benchmark as this entry sees it."""
+        source = benchmark(options.model_copy(update={"side": self.side}) if self.side else options)
+        if self.feature == "removed":
+            source = replace(source, feature=Removed(source.feature))
+        return replace(source, pooled=True) if self.clients == "pooled" else source
+
+    def make(self, input_shape: tuple[int, ...], classes: int) -> Method:
+        """The method, for such inputs and labels."""
+        return make(self.method, self.network.architecture(input_shape, classes), self.rules)
+
+    def rule(self, clients: Clients) -> StopBelow | None:
+        """The rule that stops it, if it has one."""
+        if self.stop_below is None:
+            return None
+        if self.warm_start is not None:
+            return StopBelow(self.stop_below, self.warm_start)
+        sizes = {name: len(samples) for name, samples in clients.items()}
+        papers = warm_start_rounds(Rules(**self.rules), sizes)
+        return StopBelow(self.stop_below, max(papers, self.least_warm_start))
+
+    def decides(self) -> dict[str, Any]:
+        """All that can change a result, and no name."""
+        return self.model_dump(exclude={"slug", "title"})

@@ -1,0 +1,67 @@
+"""Who plays: entries by name, and those of a run."""
+
+from __future__ import annotations
+
+from flgames import presets
+from flgames.baselines import ALL as BASELINES
+from flgames.baselines import PUBLISHED, PUBLISHED_FOR, baseline
+from flgames.data.catalogue import BenchmarkOptions
+from flgames.entry import Entry
+from flgames.errors import unknown
+from flgames.models import Network
+from flgames.rules import Rules
+from flgames.settings import Settings, resolve
+
+SCHEDULES = {"sequential": "clockwise", "parallel": "simultaneous"}
+"""As the paper's tables call them."""
+
+GAMES = {
+    f"{called}-{variant}": (schedule, variant) for variant in presets.VARIANTS for called, schedule in SCHEDULES.items()
+}
+"""Every variant of FL Games by the name of its row."""
+
+NAMES = (*BASELINES, *GAMES)
+
+DEFAULT = (*BASELINES, *(name for name, (_, variant) in GAMES.items() if variant.startswith("f-")))
+"""What is compared unless others are asked for. The variants that learn phi take minutes to hours each."""
+
+
+def default_lineup(benchmark: str) -> list[str]:
+    """The names that are compared on a benchmark; authors published values for one of them only."""
+    return [name for name in DEFAULT if name not in PUBLISHED or benchmark == PUBLISHED_FOR]
+
+
+def entry(name: str, options: BenchmarkOptions) -> Entry:
+    """The entry of this name, as it is set up for a benchmark."""
+    if name in BASELINES:
+        return baseline(name, options.benchmark)
+    if name not in GAMES:
+        raise unknown("method", name, NAMES)
+    schedule, variant = GAMES[name]
+    chosen = options.model_dump(include=set(BenchmarkOptions.model_fields))
+    return game(resolve(chosen | {"schedule": schedule, "variant": variant})).model_copy(update={"slug": name})
+
+
+def game(settings: Settings) -> Entry:
+    """The game that settings describe."""
+    return Entry(
+        slug=settings.name,
+        title=settings.title,
+        method="fl-games",
+        rules=settings.model_dump(include=set(Rules.model_fields)),
+        network=Network(variable=settings.representation == "variable", initialisation=settings.initialisation),
+        rounds=settings.rounds,
+        stop_below=None if settings.stop_below == "never" else settings.stop_below,
+        warm_start=settings.warm_start,
+        least_warm_start=presets.LEAST_WARM_START.get(settings.benchmark, 0),
+        measure_samples=settings.measure_samples,
+    )
+
+
+def entries(settings: Settings) -> list[Entry]:
+    """The entries of a run, in playing order."""
+    own = game(settings)
+    if settings.against == "none":
+        return [own]
+    other = baseline(settings.against, settings.benchmark)
+    return [other.model_copy(update={"rounds": settings.against_rounds or other.rounds}), own]

@@ -1,0 +1,77 @@
+"""The store of finished matches: one small JSON file each, found again by everything that decided it.
+
+```
+ROOT/
+  runs/BENCHMARK/METHOD-seed-S-KEY.json    to keep and to share: what was played, by which code, what came of it
+  games/BENCHMARK/METHOD-seed-S-KEY/       its curve and its model, or its state while it is under way: stays here
+```
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flgames.data.catalogue import BenchmarkOptions
+from flgames.entry import Entry
+from flgames.files import write_json
+from flgames.runs import GameFolder, environment
+
+
+@dataclass(frozen=True)
+class Match:
+    """One entry, played on one benchmark with one seed."""
+
+    options: BenchmarkOptions
+    entry: Entry
+    seed: int
+
+    @property
+    def what(self) -> dict[str, Any]:
+        """Everything that decides the result; names don't."""
+        return {
+            "benchmark": self.options.model_dump(mode="json", exclude_defaults=True, exclude={"benchmark"})
+            | {"benchmark": self.options.benchmark},
+            "entry": self.entry.decides(),
+            "seed": self.seed,
+        }
+
+    @property
+    def key(self) -> str:
+        return hashlib.sha256(json.dumps(self.what, sort_keys=True).encode()).hexdigest()[:12]
+
+    @property
+    def stem(self) -> str:
+        return f"{self.options.benchmark}/{self.entry.slug}-seed-{self.seed}-{self.key}"
+
+
+class Store:
+    """Matches under a folder. No match is ever played twice."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def find(self, match: Match) -> dict[str, Any] | None:
+        """The result of a match that has been played."""
+        for path in (self.root / "runs" / match.options.benchmark).glob(f"*-{match.key}.json"):
+            result: dict[str, Any] = json.loads(path.read_text())["result"]
+            return result
+        return None
+
+    def folder(self, match: Match) -> GameFolder:
+        """Where a match is played."""
+        return GameFolder(self.root / "games" / match.stem)
+
+    def keep(self, match: Match) -> None:
+        """Write the file of a match whose folder has a result."""
+        folder = self.folder(match)
+        assert folder.result is not None
+        curve = [round(line["accuracy"], 4) for line in folder.measures()]
+        path = self.root / "runs" / f"{match.stem}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        title = {"method": match.entry.slug, "title": match.entry.title}
+        played = {"environment": environment(), "result": folder.result, "train_curve": curve}
+        write_json(path, title | match.what | played)
