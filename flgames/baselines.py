@@ -36,10 +36,10 @@ PENALTIES = (1.0, 100.0, 10_000.0)
 GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "fedsgd": {"learning_rate": RATES},
     "fedavg": {"learning_rate": RATES},
-    "fedprox": {"learning_rate": RATES, "mu": (0.01, 0.1, 1.0)},
+    "fedprox": {"learning_rate": RATES, "mu": (0.1, 1.0)},
     "fedbn": {"learning_rate": RATES},
     "fedgma": {"learning_rate": RATES},
-    "group-dro": {"learning_rate": RATES, "eta": (0.001, 0.01, 0.1)},
+    "group-dro": {"learning_rate": RATES, "eta": (0.01, 0.1)},
     "irm": {"learning_rate": RATES, "penalty": PENALTIES, "anneal": (100,)},
     "vrex": {"learning_rate": RATES, "penalty": PENALTIES, "anneal": (100,)},
     "pooled-erm": {"learning_rate": RATES},
@@ -47,8 +47,8 @@ GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
 }
 """What the search tries. With two clients FedGMA's tau makes no difference: they agree on a sign or they don't."""
 
-STEPS = 400
-"""Steps a client takes at most: 3.4 epochs of Colored MNIST."""
+STEPS = 300
+"""Steps that each client takes, in every method: 2.6 epochs of Colored MNIST."""
 
 AVERAGING = ("fedavg", "fedprox", "fedbn", "fedgma")
 LOCAL_STEPS = 10
@@ -58,10 +58,10 @@ MEASURED = 512
 """Training samples that a baseline's curve is drawn from: no rule depends on it."""
 
 CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
-    benchmark: {name: {"rules": {key: values[0] for key, values in GRIDS[name].items()}} for name in BASELINES}
+    benchmark: {name: {key: values[0] for key, values in GRIDS[name].items()} for name in BASELINES}
     for benchmark in BENCHMARKS
 }
-"""By benchmark and baseline: the rules that the search chose, and after how many rounds it did best."""
+"""By benchmark and baseline: the rules that the search chose."""
 
 PUBLISHED: dict[str, dict[str, Any]] = {
     # Arjovsky et al. 2019, the code to section 5.2: 14 x 14 pixels, full batches, Adam.
@@ -114,18 +114,18 @@ def baseline(name: str, benchmark: str) -> Entry:
         return Entry(slug=name, measure_samples=MEASURED, **PUBLISHED[name])
     if name not in BASELINES:
         raise unknown("baseline", name, ALL)
-    return _entry(name, **CHOSEN[benchmark][name])
+    return _entry(name, CHOSEN[benchmark][name])
 
 
 def trials(name: str) -> Iterator[Entry]:
     """A baseline with each of the values that the search tries."""
     grid = GRIDS[name]
     for values in itertools.product(*grid.values()):
-        yield _entry(name, rules=dict(zip(grid, values, strict=True)))
+        yield _entry(name, dict(zip(grid, values, strict=True)))
 
 
-def _entry(name: str, rules: Mapping[str, Any], rounds: int | None = None) -> Entry:
+def _entry(name: str, rules: Mapping[str, Any]) -> Entry:
     averaging = name in AVERAGING
     local = {"local_steps": LOCAL_STEPS} if averaging else {}
-    rounds = rounds or (STEPS // LOCAL_STEPS if averaging else STEPS)
+    rounds = STEPS // LOCAL_STEPS if averaging else STEPS
     return Entry(slug=name, rules=local | dict(rules), rounds=rounds, measure_samples=MEASURED, **BASELINES[name])

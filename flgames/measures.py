@@ -113,6 +113,12 @@ class InvarianceProfile:
     ceiling: float
     """What a perfect invariant model reaches: label noise leaves no more."""
 
+    @classmethod
+    def mean_of(cls, profiles: Sequence[InvarianceProfile]) -> InvarianceProfile:
+        """The mean over seeds."""
+        names = cls.__dataclass_fields__
+        return cls(*(sum(getattr(each, name) for each in profiles) / len(profiles) for name in names))
+
     @property
     def mean(self) -> float:
         return (self.agree + self.conflict) / 2

@@ -26,8 +26,10 @@ MOST_THREADS = 8
 """More threads than this only get in each other's way on matrices of this size."""
 
 
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+def usable_threads() -> int:
+    """The machine's cores, but not too many."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return min(cores, MOST_THREADS)
 
 
 def _check_stop_below(value: object) -> object:
@@ -64,7 +66,7 @@ class Settings(Rules, BenchmarkOptions):
     probe_every: int = Field(default=0, ge=0)
     checkpoint_seconds: float = Field(default=20.0, ge=0)
     device: str = "auto"
-    threads: int = Field(default_factory=lambda: min(_usable_cores(), MOST_THREADS), ge=1, le=1024)
+    threads: int = Field(default_factory=usable_threads, ge=1, le=1024)
 
     @property
     def name(self) -> str:

@@ -32,12 +32,9 @@ class Match:
     @property
     def what(self) -> dict[str, Any]:
         """Everything that decides the result; names don't."""
-        return {
-            "benchmark": self.options.model_dump(mode="json", exclude_defaults=True, exclude={"benchmark"})
-            | {"benchmark": self.options.benchmark},
-            "entry": self.entry.decides(),
-            "seed": self.seed,
-        }
+        named = {"benchmark": self.options.benchmark}
+        options = named | self.options.model_dump(mode="json", exclude_defaults=True)
+        return {"benchmark": options, "entry": self.entry.decides(), "seed": self.seed}
 
     @property
     def key(self) -> str:

@@ -67,7 +67,15 @@ def test_a_run_folder_is_complete(finished: Path) -> None:
 
 def test_the_table_tells_it_all(finished: Path) -> None:
     table = (finished / "table.md").read_text()
-    for text in ("FedAvg", "Parallel F-FL Games (Smooth)", "constant", "optimal invariant", "flip rate", "MB moved"):
+    for text in (
+        "FedAvg",
+        "Parallel F-FL Games (Smooth)",
+        "constant",
+        "optimal invariant",
+        "flip rate",
+        "MB up",
+        "MB down",
+    ):
         assert text in table
 
 

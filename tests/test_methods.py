@@ -13,6 +13,7 @@ from torch.nn import functional
 from flgames.data.clients import ArraySamples, Samples
 from flgames.federation import Weights
 from flgames.memory import MODEL
+from flgames.methods import irm
 from flgames.methods.base import Method
 from flgames.methods.fedavg import FedAvg, FedAvgRules
 from flgames.methods.fedbn import FedBN, FedBNRules, normalisation_in
@@ -23,11 +24,11 @@ from flgames.methods.group_dro import GroupDRO, GroupDRORules
 from flgames.methods.irm import IRM, IRMRules
 from flgames.methods.shared_gradient import GradientRules
 from flgames.methods.vrex import VREx, VRExRules
-from flgames.models import Architecture
+from flgames.models import Architecture, Ensemble
 from flgames.server import Server
 from tests.toys import perceptrons, random_clients, seat
 
-SIZES = (600, 300, 40)
+SIZES = (2500, 1100, 40)
 """The first two clients go through their samples in several chunks."""
 
 RATE = 0.1
@@ -119,8 +120,12 @@ def test_group_dro_is_its_pooled_gradient_and_remembers_q() -> None:
     assert method.q["a"] / method.q["b"] == pytest.approx(once["a"] / once["b"] * torch.tensor(0.7).exp().item())
 
 
+@pytest.mark.parametrize("kept", [32, 1])
 @pytest.mark.parametrize("penalty", [0.5, 30.0])
-def test_irm_is_its_pooled_gradient_though_clients_go_in_chunks(penalty: float) -> None:
+def test_irm_is_its_pooled_gradient_though_clients_go_in_chunks(
+    penalty: float, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(irm, "KEPT", kept)  # the others are gone through twice
     before, after = played(IRM(perceptrons(), IRMRules(**FULL, penalty=penalty)))
     module = perceptrons().predictor()
     module.load_state_dict(before)
@@ -223,6 +228,27 @@ def test_fedbn_keeps_normalisation_at_home() -> None:
     torch.testing.assert_close(ensemble(inputs), torch.stack(logits).mean(0))
     variances = [method.own[client]["1.running_var"] for client in server.clients]
     assert not torch.allclose(variances[0], variances[2])
+
+
+def test_fedbn_can_use_the_statistics_of_an_unseen_batch() -> None:
+    method = FedBN(normalised(), FedBNRules(**LOCAL, unseen="batch"))
+    data = clients()
+    server = seat(method, data)
+    for round_ in range(2):
+        method.round(server, round_, 0)
+    inputs = 5 + torch.randn(50, 6)
+    shares = dict(zip(data, [n / sum(SIZES) for n in SIZES], strict=True))
+    weights = dict(weights_of(server))
+    for name in ("1.weight", "1.bias"):
+        weights[name] = torch.stack([share * method.own[client][name] for client, share in shares.items()]).sum(0)
+    hidden = functional.linear(inputs, weights["0.weight"], weights["0.bias"])
+    centred = (hidden - hidden.mean(0)) / (hidden.var(0, unbiased=False) + 1e-5).sqrt()
+    last = functional.elu(centred * weights["1.weight"] + weights["1.bias"])
+    expected = functional.linear(last, weights["3.weight"], weights["3.bias"])
+    ensemble = method.ensemble(server)
+    torch.testing.assert_close(ensemble(inputs), expected)
+    again = Ensemble.from_tensors(method.learnt, ensemble.tensors())
+    assert torch.equal(again(inputs), ensemble(inputs)), "it can be saved and loaded"
 
 
 def test_fedbn_counts_each_client_with_its_own_normalisation() -> None:

@@ -41,12 +41,11 @@ def result(unseen: float, end: str = "rule") -> dict[str, object]:
 
 
 def test_above_the_ceiling_is_reversed() -> None:
-    cells = Row("game", [result(0.77)]).cells()
-    assert cells[2] == "77.0 reversed"
-    assert Row("game", [result(0.77), result(0.7)]).cells()[2].endswith("reversed in 1")
-    assert "reversed" not in Row("game", [result(0.75)]).cells()[2]
+    assert Row("game", [result(0.77)]).cells()["unseen client"] == "77.0 reversed"
+    assert Row("game", [result(0.77), result(0.7)]).cells()["unseen client"].endswith("reversed in 1")
+    assert "reversed" not in Row("game", [result(0.75)]).cells()["unseen client"]
 
 
 def test_the_threshold_is_printed_with_the_figure() -> None:
-    assert Row("game", [result(0.7)]).cells()[-1] == "train < 0.70"
-    assert Row("game", [result(0.7, "rounds")]).cells()[-1] == "all rounds"
+    assert Row("game", [result(0.7)]).cells()["stopped by"] == "train < 0.70"
+    assert Row("game", [result(0.7, "rounds")]).cells()["stopped by"] == "all rounds"

@@ -8,8 +8,10 @@ import typer
 
 from flgames import __version__
 from flgames.cli.bench import bench
+from flgames.cli.compare import compare
 from flgames.cli.data import data
 from flgames.cli.play import play
+from flgames.cli.search import search
 
 app = typer.Typer(
     help="FL Games: federated learning whose model keeps working on clients it has never seen.",
@@ -19,6 +21,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(play)
+app.command()(compare)
+app.command()(search)
 app.add_typer(data)
 app.command()(bench)
 

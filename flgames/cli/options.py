@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,12 @@ Pixels = Annotated[str | None, typer.Option(help="grey (default) keeps grey leve
 Side = Annotated[int | None, typer.Option(help="Pixels a side; 14 halves Colored MNIST and Fashion MNIST, as Arjovsky et al. do.", rich_help_panel=DATA)]  # fmt: skip
 Sprites = Annotated[str | None, typer.Option(help=f"rendered (default) draws dSprites here; published reads its npz file from the folder {FOLDER_VARIABLE}.", rich_help_panel=DATA)]  # fmt: skip
 Offline = Annotated[bool, typer.Option("--offline", help=f"Never touch the network: own folder, cache and copies on the machine only. The same as {OFFLINE_VARIABLE}=1.", rich_help_panel=DATA)]  # fmt: skip
+
+RUN = "The run"
+
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, ...", rich_help_panel=RUN)]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads for matrix products. Default: the machine's cores, at most 8.", rich_help_panel=RUN)]  # fmt: skip
+Results = Annotated[Path, typer.Option("--out", help="The folder of results.", rich_help_panel=RUN)]
 
 
 def given(context: typer.Context, model: type[BaseModel]) -> dict[str, Any]:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +11,7 @@ from rich.console import Console
 from flgames.baselines import ALL as BASELINES
 from flgames.cli import options
 from flgames.cli.errors import exit_codes
+from flgames.cli.signals import signals
 from flgames.contest import Interrupted, check, contest
 from flgames.data.benchmark import Benchmark
 from flgames.data.catalogue import NAMES as BENCHMARKS
@@ -32,7 +29,7 @@ GAME = "The game"
 RESPONSE = "A player's response"
 PHI = "The representation phi"
 STOP = "When it ends"
-RUN = "The run"
+RUN = options.RUN
 
 Option = typer.Option
 
@@ -75,8 +72,8 @@ def play(
     seeds: Annotated[int | None, Option(help="Play so many seeds, from --seed on, and show mean and standard deviation. Default: 1.", rich_help_panel=RUN)] = None,
     probe_every: Annotated[int | None, Option(help="Show the unseen client every so many rounds, for the curves only; nothing that trains or stops can see it. 0: at the end only (default).", rich_help_panel=RUN)] = None,
     checkpoint_seconds: Annotated[float | None, Option(help="Save the whole state this often; 0: after every round. Default: 20.", rich_help_panel=RUN)] = None,
-    device: Annotated[str | None, Option(help="auto (default), cpu, cuda, ...", rich_help_panel=RUN)] = None,
-    threads: Annotated[int | None, Option(help="Threads for matrix products. Default: the machine's cores, at most 8.", rich_help_panel=RUN)] = None,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
     config: Annotated[Path | None, Option(help="A TOML file of settings, with the names of these options as keys; the command line wins.", rich_help_panel=RUN)] = None,
     out: Annotated[Path | None, Option(help="The run folder, new or empty. Default: runs/TIME-BENCHMARK-VARIANT.", rich_help_panel=RUN)] = None,
     resume: Annotated[Path | None, Option(help="Go on with the run in this folder.", rich_help_panel=RUN)] = None,
@@ -98,7 +95,7 @@ def _play(run: RunFolder, source: Benchmark, console: Console) -> None:
     console.print(f"run folder: {run.path}", soft_wrap=True)
     with locked(run.path):
         try:
-            with _signals(console) as interrupted, LiveLine(console) as live:
+            with signals(console) as interrupted, LiveLine(console) as live:
                 contest(run, live, interrupted)
         except Interrupted:
             console.print(f"Stopped; the state is saved. Go on with: flgames play --resume {run.path}", soft_wrap=True)
@@ -116,23 +113,3 @@ def _resumed(path: Path, given: dict[str, Any], config: Path | None, out: Path |
         if theirs != ours:
             raise UserError(f"{path} belongs to another run: its --{name.replace('_', '-')} is {theirs}, not {ours}.")
     return run
-
-
-@contextmanager
-def _signals(console: Console) -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM end the game after the round that is being played; a second Ctrl-C ends it at once."""
-    asked = False
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-        console.print("Finishing this round ...")
-
-    previous = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: asked
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

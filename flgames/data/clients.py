@@ -49,6 +49,20 @@ class ArraySamples:
 
 
 @dataclass(frozen=True)
+class Subset:
+    """Some of another client's samples."""
+
+    samples: Samples
+    rows: Tensor
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        return self.samples.batch(self.rows[index])
+
+
+@dataclass(frozen=True)
 class PaintedSamples:
     """uint8 images with a spurious feature, painted when a batch is asked for.
 

@@ -81,12 +81,7 @@ def draw_profile(path: Path, title: str, rows: Sequence[Row], training_flips: Se
     p = np.linspace(0, 1, 2)
     for row, colour in zip(rows, COLOURS, strict=False):
         profiles = row.profiles
-        mean = InvarianceProfile(
-            *(
-                float(np.mean([getattr(each, name) for each in profiles]))
-                for name in InvarianceProfile.__dataclass_fields__
-            )
-        )
+        mean = InvarianceProfile.mean_of(profiles)
         axes.plot(
             p, [mean.at(x) for x in p], color=colour, linewidth=2.2,
             label=f"{row.title}{_rule(row)}: mean {mean.mean:.0%}, flip rate {mean.flip_rate:.0%}",

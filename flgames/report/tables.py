@@ -1,7 +1,9 @@
-"""The table of a run: every method beside the floor and the ceiling."""
+"""The table of a run or a comparison: every method beside the floor and the ceiling."""
 
 from __future__ import annotations
 
+import csv
+import io
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,92 +11,167 @@ from typing import Any
 
 from rich.table import Table
 
+from flgames import paper
+from flgames.data.catalogue import BenchmarkOptions
+from flgames.entry import Entry
 from flgames.measures import InvarianceProfile
 
-COLUMNS = (
-    "method",
-    "train",
-    "unseen client",
-    "agree",
-    "conflict",
-    "mean",
-    "flip rate",
-    "rounds",
-    "MB moved",
-    "seconds",
-    "stopped by",
-)
+ACCURACY = ("train", "unseen client", "paper", "agree", "conflict", "mean", "flip rate")
+COST = ("rounds", "MB up", "MB down", "seconds", "stopped by")
+COLUMNS = ("method", *ACCURACY, *COST)
+
+MEASURES: dict[str, Callable[[dict[str, Any]], float]] = {
+    "train": lambda result: 100 * result["train"],
+    "unseen": lambda result: 100 * result["profile"]["unseen"],
+    "agree": lambda result: 100 * result["profile"]["agree"],
+    "conflict": lambda result: 100 * result["profile"]["conflict"],
+    "mean": lambda result: 100 * result["profile"]["mean"],
+    "flip_rate": lambda result: 100 * result["profile"]["flip_rate"],
+    "rounds": lambda result: result["rounds"],
+    "megabytes_up": lambda result: result["bytes_up"] / 1e6,
+    "megabytes_down": lambda result: result["bytes_down"] / 1e6,
+    "seconds": lambda result: result["seconds"],
+}
+"""What is measured of a result, as a CSV file names it; accuracies in %."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One method of a run: the results of its seeds."""
+    """One method: the results of its seeds, and the paper's figure for the unseen client if it has one."""
 
     title: str
     results: Sequence[dict[str, Any]]
+    paper: paper.Figure | None = None
+    slug: str = ""
+    is_federated: bool = True
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether nobody played: a constant, an optimum."""
+        return "rounds" not in self.results[0]
 
     @property
     def profiles(self) -> list[InvarianceProfile]:
         names = InvarianceProfile.__dataclass_fields__
         return [InvarianceProfile(**{name: result["profile"][name] for name in names}) for result in self.results]
 
-    def cells(self) -> tuple[str, ...]:
-        profiles = self.profiles
-        reversed_ = sum(profile.reversed for profile in profiles)
-        mark = "" if not reversed_ else " reversed" if reversed_ == len(profiles) else f" reversed in {reversed_}"
+    def values(self, measure: str) -> list[float]:
+        """Of every seed; nothing where there is nothing to measure."""
+        if measure.startswith("megabytes") and not self.is_federated:
+            return []
+        if self.is_reference and (measure.startswith("megabytes") or measure in ("rounds", "seconds")):
+            return []
+        return [MEASURES[measure](result) for result in self.results]
+
+    @property
+    def reversed(self) -> int:
+        """Seeds that use the spurious feature the wrong way round."""
+        return sum(profile.reversed for profile in self.profiles)
+
+    @property
+    def ends(self) -> str:
+        if self.is_reference:
+            return ""
         ends = {
             f"train < {result['stop_below']:.2f}" if result["end"] == "rule" else "all rounds"
             for result in self.results
         }
-        return (
-            self.title,
-            _percent([result["train"] for result in self.results]),
-            _percent([profile.unseen for profile in profiles]) + mark,
-            _percent([profile.agree for profile in profiles]),
-            _percent([profile.conflict for profile in profiles]),
-            _percent([profile.mean for profile in profiles]),
-            _percent([profile.flip_rate for profile in profiles]),
-            _number([result["rounds"] for result in self.results]),
-            _number([(result["bytes_down"] + result["bytes_up"]) / 1e6 for result in self.results]),
-            _number([result["seconds"] for result in self.results], ".1f"),
-            " / ".join(sorted(ends)),
-        )
+        return " / ".join(sorted(ends))
+
+    def cells(self) -> dict[str, str]:
+        """What a person reads, by column."""
+        mark = f" reversed in {self.reversed}" if self.reversed else ""
+        if self.reversed == len(self.results):
+            mark = " reversed"
+        return {
+            "method": self.title,
+            "train": _spread(self.values("train")),
+            "unseen client": _spread(self.values("unseen")) + mark,
+            "paper": str(self.paper or ""),
+            "agree": _spread(self.values("agree")),
+            "conflict": _spread(self.values("conflict")),
+            "mean": _spread(self.values("mean")),
+            "flip rate": _spread(self.values("flip_rate")),
+            "rounds": _spread(self.values("rounds"), ".0f"),
+            "MB up": _spread(self.values("megabytes_up"), ".0f"),
+            "MB down": _spread(self.values("megabytes_down"), ".0f"),
+            "seconds": _spread(self.values("seconds")),
+            "stopped by": self.ends,
+        }
+
+    def record(self) -> dict[str, str | int | float]:
+        """What a program reads: a mean and a standard deviation for every measure."""
+        record: dict[str, str | int | float] = {"method": self.slug, "title": self.title, "seeds": len(self.results)}
+        for measure in MEASURES:
+            values = self.values(measure)
+            record[measure] = round(statistics.fmean(values), 4) if values else ""
+            record[f"{measure}_sd"] = round(statistics.stdev(values), 4) if len(values) > 1 else ""
+        record["paper_unseen"] = self.paper.mean if self.paper else ""
+        record["paper_unseen_sd"] = self.paper.deviation if self.paper else ""
+        return record | {"reversed": self.reversed, "stopped_by": self.ends}
 
 
-def reference_cells(ceiling: float, constant_train: float, constant: float) -> list[tuple[str, ...]]:
-    """The rows that make others readable: the majority class, and a perfect invariant model."""
-    blank = ("", "", "", "")
-    flat = _percent([constant])
+def row_of(entry: Entry, options: BenchmarkOptions, results: Sequence[dict[str, Any]]) -> Row:
+    """The row of an entry, with the paper's figure for it."""
+    return Row(entry.title, results, paper.unseen(options, entry.title), entry.slug, entry.is_federated)
+
+
+def reference_rows(ceiling: float, constants: Sequence[tuple[float, float]]) -> list[Row]:
+    """The rows that make others readable: the majority class, seed by seed, and a perfect invariant model."""
+
+    def result(train: float, held_out: float) -> dict[str, Any]:
+        flat = InvarianceProfile(held_out, held_out, 0.0, held_out, 0.9, ceiling)
+        return {"train": train, "profile": flat.as_dict()}
+
     return [
-        ("constant", _percent([constant_train]), flat, flat, flat, flat, _percent([0.0]), *blank),
-        ("optimal invariant", *(_percent([ceiling]),) * 5, _percent([0.0]), *blank),
+        Row("constant", [result(train, held_out) for train, held_out in constants], slug="constant"),
+        Row("optimal invariant", [result(ceiling, ceiling)], slug="optimal"),
     ]
 
 
-def rich_table(cells: Sequence[tuple[str, ...]], title: str) -> Table:
-    """For a terminal: a column a method, so that it fits into 80 characters."""
+def transposed_table(rows: Sequence[Row], title: str) -> Table:
+    """For a terminal: a column a method, so that a few methods fit into 80 characters."""
     table = Table(title=title, title_justify="left")
     table.add_column("")
-    for row in cells:
-        table.add_column(row[0], justify="right")
-    for place, column in enumerate(COLUMNS[1:], start=1):
-        table.add_row(column, *(row[place] for row in cells))
+    cells = [row.cells() for row in rows]
+    for each in cells:
+        table.add_column(each["method"], justify="right")
+    for column in COLUMNS[1:]:
+        if any(each[column] for each in cells):
+            table.add_row(column, *(each[column] for each in cells))
     return table
 
 
-def markdown_table(cells: Sequence[tuple[str, ...]]) -> str:
-    lines = [COLUMNS, tuple("---" for _ in COLUMNS), *cells]
+def long_table(rows: Sequence[Row], title: str, columns: Sequence[str]) -> Table:
+    """For a terminal of 80 characters: a line a method, some of the columns, deviations where they matter most."""
+    cells = [row.cells() for row in rows]
+    shown = [column for column in columns if any(each[column] for each in cells)]
+    table = Table(title=title, title_justify="left", padding=(0, 0), collapse_padding=True)
+    table.add_column("", min_width=20)
+    for column in shown:
+        table.add_column(column.removesuffix(" client"), justify="right", no_wrap=True)
+    for each in cells:
+        brief = (each[name] if name in ("unseen client", "paper") else each[name].split(" ±")[0] for name in shown)
+        table.add_row(each["method"], *brief)
+    return table
+
+
+def markdown_table(rows: Sequence[Row]) -> str:
+    lines = [COLUMNS, tuple("---" for _ in COLUMNS), *(tuple(row.cells().values()) for row in rows)]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
-def _spread(values: Sequence[float], show: Callable[[float], str]) -> str:
-    mean = show(statistics.fmean(values))
-    return f"{mean} ± {show(statistics.stdev(values))}" if len(values) > 1 else mean
+def csv_table(rows: Sequence[Row]) -> str:
+    records = [row.record() for row in rows]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
 
 
-def _percent(values: Sequence[float]) -> str:
-    return _spread([100 * value for value in values], lambda value: f"{value:.1f}")
-
-
-def _number(values: Sequence[float], form: str = ".0f") -> str:
-    return _spread(values, lambda value: format(value, form))
+def _spread(values: Sequence[float], form: str = ".1f") -> str:
+    if not values:
+        return ""
+    mean = format(statistics.fmean(values), form)
+    return f"{mean} ± {format(statistics.stdev(values), form)}" if len(values) > 1 else mean

@@ -1,0 +1,94 @@
+"""flgames compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+from flgames.cli import options
+from flgames.cli.errors import exit_codes
+from flgames.cli.signals import signals
+from flgames.compare import Comparison, expected_seconds, play_all
+from flgames.contest import Interrupted, Stage, check, chosen_device
+from flgames.data.catalogue import NAMES as BENCHMARKS
+from flgames.data.catalogue import BenchmarkOptions
+from flgames.entry import Entry
+from flgames.errors import UserError
+from flgames.lineup import DEFAULT, NAMES, default_lineup
+from flgames.play import Round
+from flgames.report.comparison import show
+from flgames.report.console import make_console
+from flgames.report.fetching import fetch
+from flgames.report.forecast import Forecast, WorkBar, duration
+from flgames.runs import locked
+from flgames.settings import checked, usable_threads
+from flgames.stopping import StopBelow
+from flgames.store import Match, Store
+
+
+def compare(
+    context: typer.Context,
+    benchmark: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}.")],
+    methods: Annotated[str | None, typer.Option(help=f"Names with commas between them, of: {', '.join(NAMES)}. Default: {', '.join(DEFAULT)}; of these the published ones on colored-mnist only.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Play so many seeds, from --seed on.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
+    clients: options.Clients = None,
+    flips: options.Flips = None,
+    sizes: options.Sizes = None,
+    classes: options.Classes = None,
+    pixels: options.Pixels = None,
+    side: options.Side = None,
+    sprites: options.Sprites = None,
+    offline: options.Offline = False,
+    out: options.Results = Path("results"),
+    device: options.Device = "auto",
+    threads: options.Threads = None,
+) -> None:  # fmt: skip
+    """Play every method on the same clients with the same seeds: one table, and the profiles of all.
+
+    Finished matches are files under OUT/runs and are never played twice, so a comparison that was stopped goes on by
+    the same command, and one with more methods or seeds plays only those. Methods have the values that are declared in
+    flgames/baselines.py; flgames search is what chose them.
+    """
+    console = make_console()
+    with exit_codes(), options.network(offline):
+        chosen = checked(BenchmarkOptions, options.given(context, BenchmarkOptions))
+        source = check(chosen, device)
+        names = tuple(dict.fromkeys(methods.split(","))) if methods else tuple(default_lineup(benchmark))
+        comparison = Comparison(chosen, names, range(seed, seed + seeds))
+        matches = comparison.matches()
+        fetch(source, seed, console)
+        torch.set_num_threads(threads or usable_threads())
+        store = Store(out)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{out} can't be used for results: {error.strerror}.") from None
+        with locked(out):
+            waiting = [match for match in matches if store.find(match) is None]
+            siblings = {entry.slug: games for entry, games in comparison.by_entry()}
+            forecast = Forecast({m.stem: expected_seconds(m, siblings[m.entry.slug], store) for m in waiting})
+            console.print(
+                f"{len(matches)} matches, {len(matches) - len(waiting)} of them played before; "
+                f"about {duration(forecast.total)} to play" if waiting else f"{len(matches)} matches, all played before"
+            )  # fmt: skip
+            try:
+                with signals(console) as interrupted, WorkBar(console, forecast) as bar:
+
+                    def on_round(entry: Entry, seed: int, rule: StopBelow | None, round_: Round) -> None:
+                        done = (round_.round + 1) / entry.rounds
+                        state = f"round {round_.round + 1}/{entry.rounds}, train {round_.measure.accuracy:.3f}"
+                        bar(Match(chosen, entry, seed).stem, done, f"{entry.title}, seed {seed}: {state}")
+
+                    def on_end(match: Match) -> None:
+                        bar(match.stem, 1.0, f"{match.entry.title}, seed {match.seed}: ended")
+
+                    stage = Stage(chosen_device(device), on_round, interrupted)
+                    play_all(waiting, store, stage, on_end)
+            except Interrupted:
+                console.print("Stopped; the state is saved. The same command goes on.", soft_wrap=True)
+                raise typer.Exit(130) from None
+            show(comparison, store, console)

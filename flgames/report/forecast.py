@@ -1,0 +1,79 @@
+"""How long the rest of a long work takes, and the bar that shows it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+LOG_SECONDS = 30.0
+
+
+class Forecast:
+    """Parts of a work with the seconds that each is expected to take; what was seen corrects them.
+
+    Only ratios between parts matter once something is done: this machine's speed is measured as it goes.
+    """
+
+    def __init__(self, expected: Mapping[str, float]) -> None:
+        self.expected = dict(expected)
+        self.fractions = dict.fromkeys(expected, 0.0)
+
+    def reached(self, part: str, fraction: float) -> None:
+        """A part is done to this fraction."""
+        self.fractions[part] = fraction
+
+    @property
+    def total(self) -> float:
+        return sum(self.expected.values())
+
+    @property
+    def done(self) -> float:
+        return sum(self.expected[part] * fraction for part, fraction in self.fractions.items())
+
+    def left(self, elapsed: float) -> float:
+        """Seconds that the rest takes, after ``elapsed`` seconds of work."""
+        pace = elapsed / self.done if self.done else 1.0
+        return pace * (self.total - self.done)
+
+
+def duration(seconds: float) -> str:
+    """As people say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
+
+
+class WorkBar:
+    """A progress bar with the time left; in a log, a line now and then. Use as a context manager."""
+
+    def __init__(self, console: Console, forecast: Forecast) -> None:
+        self.console = console
+        self.forecast = forecast
+        columns = (BarColumn(bar_width=20), TextColumn("{task.fields[left]}  {task.description}"))
+        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._bar.add_task("getting ready ...", total=forecast.total or 1.0, left="")
+        self._printed_at = self._began = time.monotonic()
+
+    def __enter__(self) -> WorkBar:
+        self._began = time.monotonic()
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, part: str, fraction: float, what: str) -> None:
+        """A part is done to this fraction; ``what`` describes where it stands."""
+        now = time.monotonic()
+        self.forecast.reached(part, fraction)
+        left = f"{duration(self.forecast.left(now - self._began))} left"
+        self._bar.update(self._task, completed=self.forecast.done, description=what, left=left)
+        if not self.console.is_terminal and now - self._printed_at >= LOG_SECONDS:
+            self._printed_at = now
+            self.console.print(f"{left}: {what}", soft_wrap=True)

@@ -1,0 +1,212 @@
+"""A comparison, as a person meets it: one table, no match played twice, killed and gone on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from flgames import baselines, paper
+from flgames.cli import app
+from flgames.compare import Comparison, guessed_seconds
+from flgames.contest import Stage
+from flgames.data.catalogue import BenchmarkOptions
+from flgames.lineup import entry
+from flgames.report.comparison import _apart
+from flgames.report.forecast import Forecast, duration
+from flgames.runs import locked
+from flgames.store import Match, Store
+
+METHODS = "fedavg,grey-oracle,irm"
+DIGITS = BenchmarkOptions(benchmark="colored-digits")
+STEPS = 60
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_steps() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(baselines, "STEPS", STEPS)
+        yield
+
+
+def compare(out: Path, *arguments: str) -> Any:
+    command = ["compare", "colored-digits", "--out", str(out), "--threads", "1", *arguments]
+    return CliRunner().invoke(app, command)
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("compare") / "results"
+    result = compare(out, "--methods", METHODS, "--seeds", "2")
+    assert result.exit_code == 0, result.output
+    assert "6 matches, 0 of them played before" in result.output
+    return out
+
+
+def records(out: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader((out / "compare-colored-digits.csv").read_text().splitlines()))
+
+
+def test_one_table_in_three_forms_and_the_profiles(compared: Path) -> None:
+    table = (compared / "compare-colored-digits.md").read_text()
+    for row in ("FedAvg", "grey oracle", "IRMv1 (train-selected)", "constant", "optimal invariant"):
+        assert f"| {row} |" in table
+    rows = {row["method"]: row for row in records(compared)}
+    assert list(rows) == [*METHODS.split(","), "constant", "optimal"]
+    fedavg, oracle = rows["fedavg"], rows["grey-oracle"]
+    assert fedavg["seeds"] == "2"
+    assert float(fedavg["unseen"]) < 35 < 60 < float(oracle["unseen"])
+    assert float(oracle["flip_rate"]) == 0
+    assert float(fedavg["megabytes_up"]) > 0
+    assert oracle["megabytes_up"] == "", "nothing crosses where there is no federation"
+    assert rows["optimal"]["unseen"] == "75.0"
+    for name in ("compare-colored-digits.png", "compare-colored-digits-profiles.png"):
+        assert (compared / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_csv_holds_means_and_deviations_of_the_stored_results(compared: Path) -> None:
+    match = [Match(DIGITS, entry("fedavg", DIGITS), seed) for seed in (0, 1)]
+    results = [Store(compared).find(each) for each in match]
+    assert results[0]
+    assert results[1]
+    one, two = (100 * result["profile"]["unseen"] for result in results if result)
+    (row,) = (r for r in records(compared) if r["method"] == "fedavg")
+    assert float(row["unseen"]) == pytest.approx((one + two) / 2, abs=1e-3)
+    assert float(row["unseen_sd"]) == pytest.approx(abs(one - two) / 2**0.5, abs=1e-3)
+
+
+def test_every_match_is_one_file_that_says_what_was_played(compared: Path) -> None:
+    files = sorted((compared / "runs" / "colored-digits").iterdir())
+    assert len(files) == 6
+    saved = json.loads(files[0].read_text())
+    assert saved["method"] == "fedavg"
+    assert saved["entry"]["rules"]["local_steps"] == 10
+    assert len(saved["train_curve"]) == saved["result"]["rounds"] == STEPS / 10
+    assert "commit" in saved["environment"]
+
+
+def test_nothing_is_played_twice(compared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("played again")
+
+    monkeypatch.setattr(Stage, "play", refuse)
+    result = compare(compared, "--methods", METHODS, "--seeds", "2")
+    assert result.exit_code == 0, result.output
+    assert "6 matches, all played before" in result.output
+
+
+def test_more_methods_play_only_themselves(compared: Path) -> None:
+    result = compare(compared, "--methods", METHODS + ",fedsgd", "--seeds", "1")
+    assert result.exit_code == 0, result.output
+    assert "4 matches, 3 of them played before" in result.output
+
+
+def without_times(out: Path) -> dict[str, Any]:
+    found = {}
+    for path in sorted((out / "runs").rglob("*.json")):
+        saved = json.loads(path.read_text())
+        saved["result"].pop("seconds")
+        found[path.name] = (saved["result"], saved["train_curve"])
+    return found
+
+
+def test_killed_it_goes_on_and_ends_the_same(compared: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    program = f"from flgames import baselines; baselines.STEPS = {STEPS}; from flgames.cli import app; app()"
+    command = [sys.executable, "-c", program, "compare", "colored-digits", "--out", str(out), "--threads", "1"]
+    command += ["--methods", METHODS, "--seeds", "2"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {"CUDA_VISIBLE_DEVICES": ""})
+    deadline = time.monotonic() + 120
+    while not list(out.rglob("*.json")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert 0 < len(list((out / "runs").rglob("*.json"))) < 6, "it was killed on its way"
+    result = compare(out, "--methods", METHODS, "--seeds", "2")
+    assert result.exit_code == 0, result.output
+    expected = {name: found for name, found in without_times(compared).items() if not name.startswith("fedsgd")}
+    assert without_times(out) == expected
+
+
+def test_two_comparisons_do_not_play_in_one_folder(compared: Path) -> None:
+    with locked(compared):
+        result = compare(compared, "--methods", "fedavg", "--seeds", "1")
+    assert result.exit_code == 2
+    assert "Another process is playing" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--methods", "fedavg,irmm"], "Unknown method 'irmm'. Did you mean 'irm'"),
+        (["--methods", "irm-published"], "has its authors' values for colored-mnist"),
+        (["--seeds", "0"], "--seeds"),
+        (["--sprites", "published"], "has no --sprites"),
+        (["--device", "moon"], "--device moon can't be used here"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_made(arguments: list[str], message: str, tmp_path: Path) -> None:
+    result = compare(tmp_path / "results", *arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_match_is_known_by_what_decides_it() -> None:
+    fedavg = entry("fedavg", DIGITS)
+    match = Match(DIGITS, fedavg, 0)
+    assert match.key == Match(DIGITS, fedavg.model_copy(update={"title": "another name", "slug": "other"}), 0).key
+    others = [
+        Match(DIGITS, fedavg, 1),
+        Match(DIGITS, fedavg.model_copy(update={"rounds": 41}), 0),
+        Match(DIGITS, fedavg.model_copy(update={"rules": fedavg.rules | {"batch_size": 255}}), 0),
+        Match(BenchmarkOptions(benchmark="colored-digits", classes=5), fedavg, 0),
+        Match(BenchmarkOptions(benchmark="colored-mnist"), fedavg, 0),
+    ]
+    assert len({match.key, *(other.key for other in others)}) == 6
+
+
+def test_files_are_named_by_what_was_compared() -> None:
+    assert Comparison(DIGITS, ("fedavg",), range(1)).label == "colored-digits"
+    options = BenchmarkOptions(benchmark="colored-digits", classes=5, flips=(0.3, 0.1))
+    assert Comparison(options, ("fedavg",), range(1)).label == "colored-digits-flips-0.3-0.1-classes-5"
+
+
+def test_the_papers_figure_stands_beside_the_papers_clients_only() -> None:
+    mnist = BenchmarkOptions(benchmark="colored-mnist")
+    assert str(paper.unseen(mnist, "FedAvg")) == "12.5 ± 4.3"
+    assert str(paper.unseen(mnist, "Parallel F-FL Games (Smooth)")) == "67.2 ± 3.0"
+    assert str(paper.unseen(mnist, "Sequential V-FL Games (Smooth + Fast)")) == "65.8 ± 3.3"
+    assert paper.unseen(mnist, "GroupDRO") is None
+    assert paper.unseen(BenchmarkOptions(benchmark="colored-mnist", clients=3), "FedAvg") is None
+
+
+def test_the_forecast_learns_the_pace_from_what_is_done() -> None:
+    forecast = Forecast({"short": 10.0, "long": 30.0})
+    assert forecast.left(0.0) == 40.0, "a guess, before anything is known"
+    forecast.reached("short", 1.0)
+    assert forecast.left(20.0) == 60.0, "twice as slow as guessed"
+    forecast.reached("long", 0.5)
+    assert forecast.left(50.0) == 30.0
+    assert [duration(seconds) for seconds in (42, 600, 9000)] == ["42 s", "10 min", "2.5 h"]
+
+
+def test_full_batches_are_expected_to_take_longer() -> None:
+    short = entry("fedsgd", DIGITS)
+    full = short.model_copy(update={"rules": short.rules | {"batches": "all"}})
+    assert guessed_seconds(full, DIGITS, 0) > 1.5 * guessed_seconds(short, DIGITS, 0) > 0
+
+
+def test_labels_do_not_lie_on_each_other() -> None:
+    assert _apart([0.0, 1.0, 2.0, 50.0, 75.0], 4.0) == [0.0, 4.0, 8.0, 50.0, 75.0]

@@ -1,0 +1,94 @@
+"""The search sees training clients only, and its choice is what is declared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from flgames import baselines, search
+from flgames.baselines import CHOSEN, trials
+from flgames.cli import app
+from flgames.data.benchmark import Benchmark
+from flgames.data.catalogue import BenchmarkOptions, by_name
+from flgames.data.clients import Subset
+from flgames.search import Search, parted
+
+CPU = torch.device("cpu")
+DIGITS = BenchmarkOptions(benchmark="colored-digits")
+COMMITTED = Path(__file__).parent.parent / "results" / "search"
+
+
+def test_clients_are_parted_in_two() -> None:
+    clients = by_name("colored-digits").training_clients(0)
+    train, judge = parted(clients, 0)
+    for name, samples in clients.items():
+        one, two = train[name], judge[name]
+        assert isinstance(one, Subset)
+        assert isinstance(two, Subset)
+        assert sorted([*one.rows.tolist(), *two.rows.tolist()]) == list(range(len(samples)))
+        assert len(two) == round(0.2 * len(samples))
+        assert torch.equal(one.batch(torch.tensor([3]))[0], samples.batch(one.rows[3:4])[0])
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(baselines, "STEPS", 20)
+    monkeypatch.setitem(baselines.GRIDS, "fedsgd", {"learning_rate": (1e-9, 1e-2)})
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("the unseen client was built")
+
+    monkeypatch.setattr(Benchmark, "held_out_client", refuse)
+    monkeypatch.setattr(Benchmark, "held_out_portion", refuse)
+
+
+@pytest.mark.usefixtures("quick")
+def test_it_chooses_what_does_best_without_the_unseen_client(tmp_path: Path) -> None:
+    work = Search(DIGITS, tmp_path, CPU)
+    assert work.best("fedsgd") is None, "nothing has been tried"
+    bad, good = [work.play(entry) for entry in trials("fedsgd")]
+    assert bad.accuracy < 0.7 < good.accuracy
+    assert work.best("fedsgd") == good
+    assert work.chosen() == {"fedsgd": {"learning_rate": 1e-2}}
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_command_plays_no_trial_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["search", "colored-digits", "--methods", "fedsgd,fedavg", "--out", str(tmp_path), "--threads", "1"]
+    first = CliRunner().invoke(app, command)
+    assert first.exit_code == 0, first.output
+    assert "NOT as declared" in first.output
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a trial was played again")
+
+    monkeypatch.setattr(Search, "play", refuse)
+    again = CliRunner().invoke(app, command)
+    assert again.exit_code == 0, again.output
+    assert again.output == first.output
+
+
+def test_a_trial_that_diverges_is_as_bad_as_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(baselines, "STEPS", 20)
+    (entry, *_) = trials("fedsgd")
+    wild = entry.model_copy(update={"rules": entry.rules | {"learning_rate": 1e30, "optimiser": "sgd"}})
+    assert Search(DIGITS, tmp_path, CPU).play(wild).accuracy == 0.0
+
+
+def test_an_unknown_method_is_named(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["search", "colored-digits", "--methods", "fedsg", "--out", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "Did you mean 'fedsgd'" in result.output
+
+
+@pytest.mark.parametrize("benchmark", [path.name for path in sorted(COMMITTED.iterdir())] if COMMITTED.exists() else [])
+def test_what_is_declared_is_what_was_chosen(benchmark: str) -> None:
+    work = Search(BenchmarkOptions(benchmark=benchmark), COMMITTED, CPU)
+    assert work.chosen() == CHOSEN[benchmark]
+    for path in (COMMITTED / benchmark).iterdir():
+        assert json.loads(path.read_text())["seed"] == search.SEED
