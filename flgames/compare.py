@@ -11,6 +11,7 @@ from flgames.contest import Stage
 from flgames.data.catalogue import BenchmarkOptions
 from flgames.data.clients import input_shape
 from flgames.entry import Entry
+from flgames.errors import Diverged
 from flgames.lineup import entry
 from flgames.rules import batches_in
 from flgames.store import Match, Store
@@ -52,7 +53,10 @@ def play_all(
         if store.find(match) is None:
             folder = store.folder(match)
             if folder.result is None:
-                stage.play(folder, match.entry, match.entry.benchmark(match.options), match.seed)
+                try:
+                    stage.play(folder, match.entry, match.entry.benchmark(match.options), match.seed)
+                except Diverged as error:
+                    raise Diverged(f"{match.entry.title}, seed {match.seed}: {error}") from None
             store.keep(match)
             on_end(match)
 

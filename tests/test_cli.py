@@ -117,6 +117,13 @@ def test_says_when_nothing_was_learnt(tmp_path: Path) -> None:
     assert "no better on the training clients than a constant" in " ".join(result.output.split())
 
 
+def test_any_baseline_can_be_played_against(tmp_path: Path) -> None:
+    assert play(tmp_path / "run", "--against", "vrex").exit_code == 0
+    assert "| V-REx (train-selected) |" in (tmp_path / "run" / "table.md").read_text()
+    folder = RunFolder.open(tmp_path / "run")
+    assert load_model(folder, entries(folder.settings)[0], 0).names == ("model",)
+
+
 def test_says_when_no_rule_fired(tmp_path: Path) -> None:
     result = run("play", "--out", tmp_path / "run", "--rounds", "3", "--against", "none", "--threads", "1")
     assert "stopped by --rounds; this may be a shortcut state" in " ".join(result.output.split())

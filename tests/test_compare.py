@@ -139,6 +139,13 @@ def test_killed_it_goes_on_and_ends_the_same(compared: Path, tmp_path: Path) -> 
     assert without_times(out) == expected
 
 
+def test_a_method_that_diverges_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(baselines.CHOSEN["colored-digits"], "fedsgd", {"learning_rate": 1e30})
+    result = compare(tmp_path / "results", "--methods", "fedsgd", "--seeds", "1", "--seed", "7")
+    assert result.exit_code == 1
+    assert "FedSGD, seed 7: The loss of client-" in result.output
+
+
 def test_two_comparisons_do_not_play_in_one_folder(compared: Path) -> None:
     with locked(compared):
         result = compare(compared, "--methods", "fedavg", "--seeds", "1")

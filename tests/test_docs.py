@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from flgames.cli.compare import compare
 from flgames.cli.data import fetch, show
 from flgames.cli.play import play
+from flgames.cli.search import search
 from flgames.data.benchmark import Benchmark
 from flgames.settings import Settings
 
@@ -43,7 +45,7 @@ def test_a_benchmark_of_your_own_is_drawn_and_played(
 
 def test_every_option_that_is_mentioned_exists() -> None:
     words = " ".join(path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
-    commands = (play, fetch, show)
+    commands = (play, fetch, show, compare, search)
     known = {name.rstrip("_") for each in commands for name in each.__annotations__} | {"help"}
     mentioned = {option.replace("-", "_") for option in re.findall(r"`--([a-z][a-z-]+)", words)}
     assert mentioned
@@ -52,3 +54,13 @@ def test_every_option_that_is_mentioned_exists() -> None:
 
 def test_every_setting_is_an_option() -> None:
     assert set(Settings.model_fields) <= set(play.__annotations__)
+
+
+@pytest.mark.parametrize("results", sorted(ROOT.glob("results/compare-*.md")), ids=lambda path: path.stem)
+def test_the_docs_show_the_committed_tables(results: Path) -> None:
+    shown = (ROOT / "docs" / "comparison.md").read_text()
+    for line in results.read_text().splitlines():
+        assert line in shown, "run the comparison, then copy its table"
+    for picture in (f"{results.stem}.png", f"{results.stem}-profiles.png"):
+        assert f"](../results/{picture})" in shown
+        assert (ROOT / "results" / picture).exists()

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import torch
 import typer
+from rich.console import Console
 
 from flgames.cli import options
 from flgames.cli.errors import exit_codes
@@ -59,36 +60,42 @@ def compare(
         source = check(chosen, device)
         names = tuple(dict.fromkeys(methods.split(","))) if methods else tuple(default_lineup(benchmark))
         comparison = Comparison(chosen, names, range(seed, seed + seeds))
-        matches = comparison.matches()
+        comparison.matches()  # refuses what can't be played before anything is fetched or made
         fetch(source, seed, console)
         torch.set_num_threads(threads or usable_threads())
-        store = Store(out)
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"{out} can't be used for results: {error.strerror}.") from None
         with locked(out):
-            waiting = [match for match in matches if store.find(match) is None]
-            siblings = {entry.slug: games for entry, games in comparison.by_entry()}
-            forecast = Forecast({m.stem: expected_seconds(m, siblings[m.entry.slug], store) for m in waiting})
-            console.print(
-                f"{len(matches)} matches, {len(matches) - len(waiting)} of them played before; "
-                f"about {duration(forecast.total)} to play" if waiting else f"{len(matches)} matches, all played before"
-            )  # fmt: skip
-            try:
-                with signals(console) as interrupted, WorkBar(console, forecast) as bar:
-
-                    def on_round(entry: Entry, seed: int, rule: StopBelow | None, round_: Round) -> None:
-                        done = (round_.round + 1) / entry.rounds
-                        state = f"round {round_.round + 1}/{entry.rounds}, train {round_.measure.accuracy:.3f}"
-                        bar(Match(chosen, entry, seed).stem, done, f"{entry.title}, seed {seed}: {state}")
-
-                    def on_end(match: Match) -> None:
-                        bar(match.stem, 1.0, f"{match.entry.title}, seed {match.seed}: ended")
-
-                    stage = Stage(chosen_device(device), on_round, interrupted)
-                    play_all(waiting, store, stage, on_end)
-            except Interrupted:
-                console.print("Stopped; the state is saved. The same command goes on.", soft_wrap=True)
-                raise typer.Exit(130) from None
+            store = Store(out)
+            _play(comparison, store, chosen_device(device), console)
             show(comparison, store, console)
+
+
+def _play(comparison: Comparison, store: Store, device: torch.device, console: Console) -> None:
+    matches = comparison.matches()
+    waiting = [match for match in matches if store.find(match) is None]
+    if not waiting:
+        console.print(f"{len(matches)} matches, all played before")
+        return
+    seeds = {entry.slug: games for entry, games in comparison.by_entry()}
+    forecast = Forecast({match.stem: expected_seconds(match, seeds[match.entry.slug], store) for match in waiting})
+    played, time = len(matches) - len(waiting), duration(forecast.total)
+    console.print(f"{len(matches)} matches, {played} of them played before; about {time} to play")
+
+    with signals(console) as interrupted, WorkBar(console, forecast) as bar:
+
+        def on_round(entry: Entry, seed: int, rule: StopBelow | None, round_: Round) -> None:
+            done, train = (round_.round + 1) / entry.rounds, round_.measure.accuracy
+            where = f"round {round_.round + 1}/{entry.rounds}, train {train:.3f}"
+            bar(Match(comparison.options, entry, seed).stem, done, f"{entry.title}, seed {seed}: {where}")
+
+        def on_end(match: Match) -> None:
+            bar(match.stem, 1.0, f"{match.entry.title}, seed {match.seed}: ended")
+
+        try:
+            play_all(waiting, store, Stage(device, on_round, interrupted), on_end)
+        except Interrupted:
+            console.print("Stopped; the state is saved. The same command goes on.")
+            raise typer.Exit(130) from None

@@ -95,7 +95,7 @@ class Row:
             "rounds": _spread(self.values("rounds"), ".0f"),
             "MB up": _spread(self.values("megabytes_up"), ".0f"),
             "MB down": _spread(self.values("megabytes_down"), ".0f"),
-            "seconds": _spread(self.values("seconds")),
+            "seconds": f"{statistics.median(seconds):.0f}" if (seconds := self.values("seconds")) else "",
             "stopped by": self.ends,
         }
 
@@ -106,6 +106,8 @@ class Row:
             values = self.values(measure)
             record[measure] = round(statistics.fmean(values), 4) if values else ""
             record[f"{measure}_sd"] = round(statistics.stdev(values), 4) if len(values) > 1 else ""
+        seconds = self.values("seconds")
+        record["seconds_median"] = round(statistics.median(seconds), 1) if seconds else ""
         record["paper_unseen"] = self.paper.mean if self.paper else ""
         record["paper_unseen_sd"] = self.paper.deviation if self.paper else ""
         return record | {"reversed": self.reversed, "stopped_by": self.ends}
