@@ -12,9 +12,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flgames.data.catalogue import NAMES as BENCHMARKS
+from flgames.data.catalogue import BenchmarkOptions
 from flgames.entry import Entry
 from flgames.errors import UserError, unknown
 from flgames.models import Network
+
+POOLED = {"batch_size": 512}
+"""One place has the samples of two clients, so a step sees as many as a round of the others."""
 
 BASELINES: dict[str, dict[str, Any]] = {
     "fedsgd": {"title": "FedSGD", "method": "fedsgd"},
@@ -25,8 +29,14 @@ BASELINES: dict[str, dict[str, Any]] = {
     "group-dro": {"title": "GroupDRO", "method": "group-dro"},
     "irm": {"title": "IRMv1 (train-selected)", "method": "irm"},
     "vrex": {"title": "V-REx (train-selected)", "method": "vrex"},
-    "pooled-erm": {"title": "pooled ERM", "method": "fedsgd", "clients": "pooled"},
-    "grey-oracle": {"title": "grey oracle", "method": "fedsgd", "clients": "pooled", "feature": "removed"},
+    "pooled-erm": {"title": "pooled ERM", "method": "fedsgd", "clients": "pooled", "rules": POOLED},
+    "grey-oracle": {
+        "title": "grey oracle",
+        "method": "fedsgd",
+        "clients": "pooled",
+        "feature": "removed",
+        "rules": POOLED,
+    },
 }
 """Methods and references whose values are chosen by the search."""
 
@@ -43,12 +53,12 @@ GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "irm": {"learning_rate": RATES, "penalty": PENALTIES, "anneal": (100,)},
     "vrex": {"learning_rate": RATES, "penalty": PENALTIES, "anneal": (100,)},
     "pooled-erm": {"learning_rate": RATES},
-    "grey-oracle": {"learning_rate": RATES, "l2": (0.0, 1e-3)},
+    "grey-oracle": {"learning_rate": RATES},
 }
 """What the search tries. With two clients FedGMA's tau makes no difference: they agree on a sign or they don't."""
 
 STEPS = 300
-"""Steps that each client takes, in every method: 2.6 epochs of Colored MNIST."""
+"""Steps that each client takes, in every method, with 256 samples each: 2.6 epochs of Colored MNIST."""
 
 AVERAGING = ("fedavg", "fedprox", "fedbn", "fedgma")
 LOCAL_STEPS = 10
@@ -56,6 +66,9 @@ LOCAL_STEPS = 10
 
 MEASURED = 512
 """Training samples that a baseline's curve is drawn from: no rule depends on it."""
+
+SEARCHED = ("colored-digits", "colored-mnist", "colored-fashion-mnist")
+"""The others have Colored MNIST's values."""
 
 CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     benchmark: {name: {key: values[0] for key, values in GRIDS[name].items()} for name in BASELINES}
@@ -99,22 +112,28 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 }
 """Full batches, so that a round is a step of theirs."""
 
-PUBLISHED_FOR = "colored-mnist"
+PUBLISHED_FOR = BenchmarkOptions(benchmark="colored-mnist")
+"""With its two clients: V-REx's factor of two is for two."""
 
 ALL = (*BASELINES, *PUBLISHED)
 
 
-def baseline(name: str, benchmark: str) -> Entry:
+def baseline(name: str, options: BenchmarkOptions) -> Entry:
     """A baseline with the values that are declared for a benchmark."""
-    if benchmark not in BENCHMARKS:
-        raise unknown("benchmark", benchmark, BENCHMARKS)
+    if options.benchmark not in BENCHMARKS:
+        raise unknown("benchmark", options.benchmark, BENCHMARKS)
     if name in PUBLISHED:
-        if benchmark != PUBLISHED_FOR:
-            raise UserError(f"{name} has its authors' values for {PUBLISHED_FOR}; there are none for {benchmark}.")
+        if options != PUBLISHED_FOR:
+            raise UserError(f"{name} has its authors' values, which are for {PUBLISHED_FOR.benchmark} as it is.")
         return Entry(slug=name, measure_samples=MEASURED, **PUBLISHED[name])
     if name not in BASELINES:
         raise unknown("baseline", name, ALL)
-    return _entry(name, CHOSEN[benchmark][name])
+    return _entry(name, CHOSEN[options.benchmark][name])
+
+
+def is_searched(options: BenchmarkOptions) -> bool:
+    """Whether the values were chosen on these very clients."""
+    return options == BenchmarkOptions(benchmark=options.benchmark) and options.benchmark in SEARCHED
 
 
 def trials(name: str) -> Iterator[Entry]:
@@ -127,5 +146,6 @@ def trials(name: str) -> Iterator[Entry]:
 def _entry(name: str, rules: Mapping[str, Any]) -> Entry:
     averaging = name in AVERAGING
     local = {"local_steps": LOCAL_STEPS} if averaging else {}
+    declared = BASELINES[name] | {"rules": BASELINES[name].get("rules", {}) | local | dict(rules)}
     rounds = STEPS // LOCAL_STEPS if averaging else STEPS
-    return Entry(slug=name, rules=local | dict(rules), rounds=rounds, measure_samples=MEASURED, **BASELINES[name])
+    return Entry(slug=name, rounds=rounds, measure_samples=MEASURED, **declared)

@@ -76,6 +76,7 @@ class Entry(BaseModel):
         return StopBelow(self.stop_below, max(papers, self.least_warm_start))
 
     def decides(self) -> dict[str, Any]:
-        """All that can change a result, and no name. Defaults are left out, but for those of the method's rules: an
-        option that a later version adds changes no entry that does without it."""
-        return self.model_dump(mode="json", exclude={"slug", "title"}, exclude_defaults=True)
+        """All that can change a result, and no name. Defaults of an entry are left out: an option that a later version
+        adds changes no entry that does without it. Those of rules and network are in, because they are values."""
+        decides = self.model_dump(mode="json", exclude={"slug", "title"}, exclude_defaults=True)
+        return decides | {"network": self.network.model_dump(mode="json")}

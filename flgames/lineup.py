@@ -26,20 +26,27 @@ DEFAULT = (*BASELINES, *(name for name, (_, variant) in GAMES.items() if variant
 """What is compared unless others are asked for. The variants that learn phi take minutes to hours each."""
 
 
-def default_lineup(benchmark: str) -> list[str]:
+def default_lineup(options: BenchmarkOptions) -> tuple[str, ...]:
     """The names that are compared on a benchmark; authors published values for one of them only."""
-    return [name for name in DEFAULT if name not in PUBLISHED or benchmark == PUBLISHED_FOR]
+    return tuple(name for name in DEFAULT if name not in PUBLISHED or options == PUBLISHED_FOR)
+
+
+def is_declared(entry_: Entry, options: BenchmarkOptions) -> bool:
+    """Whether an entry is as it is declared for a benchmark, under whatever name."""
+    names = (name for name in NAMES if name not in PUBLISHED)
+    return any(entry(name, options).decides() == entry_.decides() for name in names)
 
 
 def entry(name: str, options: BenchmarkOptions) -> Entry:
     """The entry of this name, as it is set up for a benchmark."""
+    options = BenchmarkOptions(**options.model_dump(include=set(BenchmarkOptions.model_fields)))
     if name in BASELINES:
-        return baseline(name, options.benchmark)
+        return baseline(name, options)
     if name not in GAMES:
         raise unknown("method", name, NAMES)
     schedule, variant = GAMES[name]
-    chosen = options.model_dump(include=set(BenchmarkOptions.model_fields))
-    return game(resolve(chosen | {"schedule": schedule, "variant": variant})).model_copy(update={"slug": name})
+    chosen = options.model_dump() | {"schedule": schedule, "variant": variant}
+    return game(resolve(chosen)).model_copy(update={"slug": name})
 
 
 def game(settings: Settings) -> Entry:
@@ -63,5 +70,5 @@ def entries(settings: Settings) -> list[Entry]:
     own = game(settings)
     if settings.against == "none":
         return [own]
-    other = baseline(settings.against, settings.benchmark)
+    other = entry(settings.against, settings)
     return [other.model_copy(update={"rounds": settings.against_rounds or other.rounds}), own]

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from flgames.data.clients import HeldOut
 from flgames.game import Loss
@@ -151,6 +152,7 @@ def invariance_profile(
 ) -> InvarianceProfile:
     """Evaluate each held-out image exactly twice, with the spurious feature agreeing and conflicting."""
     model = model.to(device).eval()
+    by_batch = any(isinstance(layer, _BatchNorm) and layer.running_mean is None for layer in model.modules())
     agree = conflict = flips = unseen = total = 0
     for inputs_agree, inputs_conflict, labels, agrees in held_out.pairs(chunk):
         labels, agrees = labels.to(device), agrees.to(device)
@@ -159,7 +161,11 @@ def invariance_profile(
         agree += int((when_agree == labels).sum())
         conflict += int((when_conflict == labels).sum())
         flips += int((when_agree != when_conflict).sum())
-        unseen += int((torch.where(agrees, when_agree, when_conflict) == labels).sum())
+        as_it_is = torch.where(agrees, when_agree, when_conflict)
+        if by_batch:  # then what is said of an image depends on the others, and the client's own mixture counts
+            mixed = torch.where(agrees[:, None, None, None].cpu(), inputs_agree, inputs_conflict)
+            as_it_is = model(mixed.to(device)).argmax(1)
+        unseen += int((as_it_is == labels).sum())
         total += len(labels)
     return InvarianceProfile(
         agree=agree / total,

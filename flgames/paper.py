@@ -25,12 +25,9 @@ class Figure:
 
 def unseen(options: BenchmarkOptions, title: str) -> Figure | None:
     """What the main table prints for a method's unseen client, if these are the main table's clients."""
-    changed = options.model_dump(include=CLIENTS, exclude_defaults=True)
+    fields = set(BenchmarkOptions.model_fields) - {"benchmark"}
+    changed = options.model_dump(include=fields, exclude_defaults=True)
     return None if changed else _main_table().get((options.benchmark, title))
-
-
-CLIENTS = {"clients", "flips", "sizes", "classes"}
-"""The options with which clients are no longer those of the main table."""
 
 
 @functools.cache

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from flgames.baselines import BASELINES, GRIDS, trials
-from flgames.contest import set_up
+from flgames.contest import Interrupted, set_up
 from flgames.data.catalogue import BenchmarkOptions
 from flgames.data.clients import Samples, Subset
 from flgames.entry import Clients, Entry
@@ -29,7 +29,7 @@ from flgames.runs import environment
 from flgames.seeds import generator
 
 SEED = 100
-"""Clients that no table shows."""
+"""The clients of the search; the tables show others."""
 
 JUDGED = 0.2
 """The part of each training client that a trial does not train on."""
@@ -77,6 +77,7 @@ class Search:
         self.folder = folder
         self.device = device
         self.seed = seed
+        self.environment = environment()
 
     def path(self, entry: Entry) -> Path:
         what = [self.options.model_dump(mode="json", exclude_defaults=True), entry.decides(), self.seed, JUDGED]
@@ -91,21 +92,28 @@ class Search:
         saved = json.loads(path.read_text())
         return Trial(entry.slug, saved["rules"], saved["accuracy"])
 
-    def play(self, entry: Entry, on_round: Callable[[int], None] = lambda _: None) -> Trial:
+    def play(
+        self,
+        entry: Entry,
+        on_round: Callable[[int], None] = lambda _: None,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> Trial:
         """A trial. One that diverges is as bad as can be."""
         source = entry.benchmark(self.options)
         train, judge = parted(source.training_clients(self.seed), self.seed)
         game = set_up(entry, train, source.classes, self.seed, self.device)
         try:
             game.start()
-            game.run(Observers(lambda round_: on_round(round_.round + 1)))
+            observers = Observers(lambda round_: on_round(round_.round + 1))
+            if game.run(observers, interrupted=interrupted) == "interrupted":
+                raise Interrupted
             judged = accuracy(game.ensemble(), judge.values(), self.device)
         except Diverged:
             judged = 0.0
         trial = Trial(entry.slug, {name: entry.rules[name] for name in GRIDS[entry.slug]}, judged)
         path = self.path(entry)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, asdict(trial) | {"seed": self.seed, "judged": JUDGED, "environment": environment()})
+        write_json(path, asdict(trial) | {"seed": self.seed, "judged": JUDGED, "environment": self.environment})
         return trial
 
     def best(self, name: str) -> Trial | None:

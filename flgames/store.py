@@ -50,6 +50,7 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.environment = environment()  # of the code that is loaded now, whatever is committed while it plays
 
     def find(self, match: Match) -> dict[str, Any] | None:
         """The result of a match that has been played."""
@@ -57,6 +58,11 @@ class Store:
             result: dict[str, Any] = json.loads(path.read_text())["result"]
             return result
         return None
+
+    def begun(self, match: Match) -> int:
+        """Rounds that a match has played which has not ended."""
+        path = self.root / "games" / match.stem / "measures.jsonl"
+        return len(path.read_text().splitlines()) if path.exists() else 0
 
     def folder(self, match: Match) -> GameFolder:
         """Where a match is played."""
@@ -70,5 +76,5 @@ class Store:
         path = self.root / "runs" / f"{match.stem}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         title = {"method": match.entry.slug, "title": match.entry.title}
-        played = {"environment": environment(), "result": folder.result, "train_curve": curve}
+        played = {"environment": self.environment, "result": folder.result, "train_curve": curve}
         write_json(path, title | match.what | played)

@@ -20,14 +20,15 @@ from flgames import baselines, paper
 from flgames.cli import app
 from flgames.compare import Comparison, guessed_seconds
 from flgames.contest import Stage
-from flgames.data.catalogue import BenchmarkOptions
-from flgames.lineup import entry
+from flgames.data.catalogue import BenchmarkOptions, by_name
+from flgames.lineup import default_lineup, entry
 from flgames.report.comparison import _apart
 from flgames.report.forecast import Forecast, duration
 from flgames.runs import locked
 from flgames.store import Match, Store
 
 METHODS = "fedavg,grey-oracle,irm"
+LABEL = "compare-colored-digits-fedavg-grey-oracle-irm-seeds-0-to-1"
 DIGITS = BenchmarkOptions(benchmark="colored-digits")
 STEPS = 60
 
@@ -54,11 +55,11 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def records(out: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader((out / "compare-colored-digits.csv").read_text().splitlines()))
+    return list(csv.DictReader((out / f"{LABEL}.csv").read_text().splitlines()))
 
 
 def test_one_table_in_three_forms_and_the_profiles(compared: Path) -> None:
-    table = (compared / "compare-colored-digits.md").read_text()
+    table = (compared / f"{LABEL}.md").read_text()
     for row in ("FedAvg", "grey oracle", "IRMv1 (train-selected)", "constant", "optimal invariant"):
         assert f"| {row} |" in table
     rows = {row["method"]: row for row in records(compared)}
@@ -70,7 +71,7 @@ def test_one_table_in_three_forms_and_the_profiles(compared: Path) -> None:
     assert float(fedavg["megabytes_up"]) > 0
     assert oracle["megabytes_up"] == "", "nothing crosses where there is no federation"
     assert rows["optimal"]["unseen"] == "75.0"
-    for name in ("compare-colored-digits.png", "compare-colored-digits-profiles.png"):
+    for name in (f"{LABEL}.png", f"{LABEL}-profiles.png"):
         assert (compared / name).read_bytes().startswith(b"\x89PNG")
 
 
@@ -120,7 +121,8 @@ def without_times(out: Path) -> dict[str, Any]:
     return found
 
 
-def test_killed_it_goes_on_and_ends_the_same(compared: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+def test_stopped_it_goes_on_and_ends_the_same(compared: Path, tmp_path: Path, end: signal.Signals) -> None:
     out = tmp_path / "results"
     program = f"from flgames import baselines; baselines.STEPS = {STEPS}; from flgames.cli import app; app()"
     command = [sys.executable, "-c", program, "compare", "colored-digits", "--out", str(out), "--threads", "1"]
@@ -130,8 +132,10 @@ def test_killed_it_goes_on_and_ends_the_same(compared: Path, tmp_path: Path) -> 
     while not list(out.rglob("*.json")) and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.1)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.send_signal(end)
+    assert process.wait() == (130 if end == signal.SIGINT else -end)
+    states = list((out / "games").rglob("state.pt"))
+    assert len(states) == (1 if end == signal.SIGINT else 0), "a match under way was saved"
     assert 0 < len(list((out / "runs").rglob("*.json"))) < 6, "it was killed on its way"
     result = compare(out, "--methods", METHODS, "--seeds", "2")
     assert result.exit_code == 0, result.output
@@ -141,9 +145,10 @@ def test_killed_it_goes_on_and_ends_the_same(compared: Path, tmp_path: Path) -> 
 
 def test_a_method_that_diverges_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(baselines.CHOSEN["colored-digits"], "fedsgd", {"learning_rate": 1e30})
-    result = compare(tmp_path / "results", "--methods", "fedsgd", "--seeds", "1", "--seed", "7")
+    result = compare(tmp_path / "results", "--methods", "fedsgd, fedavg", "--seeds", "1", "--seed", "7")
     assert result.exit_code == 1
     assert "FedSGD, seed 7: The loss of client-" in result.output
+    assert len(list((tmp_path / "results" / "runs").rglob("fedavg*.json"))) == 1, "the others were played"
 
 
 def test_two_comparisons_do_not_play_in_one_folder(compared: Path) -> None:
@@ -157,7 +162,7 @@ def test_two_comparisons_do_not_play_in_one_folder(compared: Path) -> None:
     ("arguments", "message"),
     [
         (["--methods", "fedavg,irmm"], "Unknown method 'irmm'. Did you mean 'irm'"),
-        (["--methods", "irm-published"], "has its authors' values for colored-mnist"),
+        (["--methods", "irm-published"], "has its authors' values, which are for colored-mnist as it is"),
         (["--seeds", "0"], "--seeds"),
         (["--sprites", "published"], "has no --sprites"),
         (["--device", "moon"], "--device moon can't be used here"),
@@ -185,9 +190,11 @@ def test_a_match_is_known_by_what_decides_it() -> None:
 
 
 def test_files_are_named_by_what_was_compared() -> None:
-    assert Comparison(DIGITS, ("fedavg",), range(1)).label == "colored-digits"
+    assert Comparison(DIGITS, default_lineup(DIGITS), range(5)).label == "colored-digits"
+    assert Comparison(DIGITS, ("fedavg", "irm"), range(2, 4)).label == "colored-digits-fedavg-irm-seeds-2-to-3"
+    assert Comparison(DIGITS, default_lineup(DIGITS)[:4], range(5)).label == "colored-digits-4-methods"
     options = BenchmarkOptions(benchmark="colored-digits", classes=5, flips=(0.3, 0.1))
-    assert Comparison(options, ("fedavg",), range(1)).label == "colored-digits-flips-0.3-0.1-classes-5"
+    assert Comparison(options, default_lineup(options), range(5)).label == "colored-digits-flips-0.3-0.1-classes-5"
 
 
 def test_the_papers_figure_stands_beside_the_papers_clients_only() -> None:
@@ -206,13 +213,19 @@ def test_the_forecast_learns_the_pace_from_what_is_done() -> None:
     assert forecast.left(20.0) == 60.0, "twice as slow as guessed"
     forecast.reached("long", 0.5)
     assert forecast.left(50.0) == 30.0
+    resumed = Forecast({"begun": 10.0, "new": 10.0})
+    resumed.found("begun", 0.5)
+    assert resumed.left(0.0) == 15.0
+    resumed.reached("begun", 1.0)
+    assert resumed.left(20.0) == 40.0, "half a part took twenty seconds"
     assert [duration(seconds) for seconds in (42, 600, 9000)] == ["42 s", "10 min", "2.5 h"]
 
 
 def test_full_batches_are_expected_to_take_longer() -> None:
     short = entry("fedsgd", DIGITS)
     full = short.model_copy(update={"rules": short.rules | {"batches": "all"}})
-    assert guessed_seconds(full, DIGITS, 0) > 1.5 * guessed_seconds(short, DIGITS, 0) > 0
+    clients = by_name("colored-digits").training_clients(0)
+    assert guessed_seconds(full, clients) > 1.5 * guessed_seconds(short, clients) > 0
 
 
 def test_labels_do_not_lie_on_each_other() -> None:

@@ -56,8 +56,9 @@ def test_every_setting_is_an_option() -> None:
     assert set(Settings.model_fields) <= set(play.__annotations__)
 
 
-@pytest.mark.parametrize("results", sorted(ROOT.glob("results/compare-*.md")), ids=lambda path: path.stem)
-def test_the_docs_show_the_committed_tables(results: Path) -> None:
+@pytest.mark.parametrize("benchmark", ["colored-mnist", "colored-fashion-mnist"])
+def test_the_docs_show_the_committed_tables(benchmark: str) -> None:
+    results = ROOT / "results" / f"compare-{benchmark}.md"
     shown = (ROOT / "docs" / "comparison.md").read_text()
     for line in results.read_text().splitlines():
         assert line in shown, "run the comparison, then copy its table"

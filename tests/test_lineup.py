@@ -5,20 +5,23 @@ from __future__ import annotations
 import pytest
 import torch
 
-from flgames.baselines import BASELINES, CHOSEN, GRIDS, PUBLISHED, baseline, trials
+from flgames.baselines import BASELINES, CHOSEN, GRIDS, PUBLISHED, trials
 from flgames.contest import set_up
 from flgames.data.catalogue import NAMES, BenchmarkOptions
 from flgames.data.clients import PaintedSamples, input_shape
 from flgames.entry import Entry
 from flgames.errors import UserError
-from flgames.lineup import GAMES, default_lineup, entry
+from flgames.lineup import GAMES, default_lineup, entry, game, is_declared
 from flgames.measures import invariance_profile
 from flgames.models import Network
 from flgames.play import Play
+from flgames.report.tables import row_of
+from flgames.settings import resolve
 from tests.benchmarks import at_hand
 from tests.toys import flat
 
 CPU = torch.device("cpu")
+MNIST = BenchmarkOptions(benchmark="colored-mnist")
 
 
 def few(benchmark: str) -> BenchmarkOptions:
@@ -30,14 +33,14 @@ def few(benchmark: str) -> BenchmarkOptions:
 def test_plays_and_goes_on(name: str, benchmark: str) -> None:
     at_hand(benchmark)
     if name in PUBLISHED and benchmark != "colored-mnist":
-        with pytest.raises(UserError, match="authors' values for colored-mnist"):
-            baseline(name, benchmark)
+        with pytest.raises(UserError, match="authors' values, which are for colored-mnist as it is"):
+            entry(name, few(benchmark))
         return
-    options = few(benchmark)
+    options = few(benchmark) if name not in PUBLISHED else BenchmarkOptions(benchmark=benchmark)
     declared = entry(name, options)
     steps = {"local_steps": 2} if "local_steps" in declared.rules else {}
     short = declared.model_copy(update={"rounds": 3, "rules": declared.rules | steps})
-    source = short.benchmark(options)
+    source = short.benchmark(few(benchmark))
     clients = source.training_clients(0)
 
     def new() -> Play:
@@ -68,15 +71,25 @@ def test_everything_is_declared() -> None:
 
 def test_every_method_takes_as_many_steps() -> None:
     for name in BASELINES:
-        declared = baseline(name, "colored-mnist")
+        declared = entry(name, MNIST)
         assert declared.rounds * declared.rules.get("local_steps", 1) == 300
+        assert declared.rules["batch_size"] == (256 if declared.is_federated else 512), "of two clients"
 
 
 def test_published_rows_say_what_they_are_and_are_for_one_benchmark() -> None:
     for name in PUBLISHED:
-        assert "tuned on test data" in baseline(name, "colored-mnist").title
-    assert set(PUBLISHED) <= set(default_lineup("colored-mnist"))
-    assert not set(PUBLISHED) & set(default_lineup("colored-fashion-mnist"))
+        assert "tuned on test data" in entry(name, MNIST).title
+    assert set(PUBLISHED) <= set(default_lineup(MNIST))
+    for other in (few("colored-mnist"), BenchmarkOptions(benchmark="colored-fashion-mnist")):
+        assert not set(PUBLISHED) & set(default_lineup(other))
+
+
+def test_only_declared_entries_stand_beside_the_papers_figures() -> None:
+    preset = game(resolve({"benchmark": "colored-mnist"}))
+    assert is_declared(preset, MNIST)
+    assert not is_declared(game(resolve({"benchmark": "colored-mnist", "memory": 3})), MNIST)
+    assert row_of(preset, MNIST, []).paper is not None
+    assert row_of(preset.model_copy(update={"rounds": 7}), MNIST, []).paper is None
 
 
 def test_games_have_the_papers_names() -> None:

@@ -7,9 +7,10 @@ from rich.console import Console
 from flgames.lineup import entries
 from flgames.measures import Counts, InvarianceProfile, TrainingMeasure
 from flgames.methods.base import Move
+from flgames.paper import Figure
 from flgames.play import Round
 from flgames.report.live import LiveLine
-from flgames.report.tables import Row
+from flgames.report.tables import ACCURACY, COST, Row, long_table
 from flgames.settings import resolve
 from flgames.stopping import StopBelow
 
@@ -49,3 +50,15 @@ def test_above_the_ceiling_is_reversed() -> None:
 def test_the_threshold_is_printed_with_the_figure() -> None:
     assert Row("game", [result(0.7)]).cells()["stopped by"] == "train < 0.70"
     assert Row("game", [result(0.7, "rounds")]).cells()["stopped by"] == "all rounds"
+
+
+def test_a_long_table_fits_into_80_characters() -> None:
+    title = "IRMv1 (published: tuned on test data)"
+    rows = [Row(title, [result(0.77), result(0.70)], Figure(67.21, 2.98)), Row("game", [result(0.7)])]
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(long_table(rows, "title", ACCURACY))
+        console.print(long_table(rows, "title", COST))
+    said = captured.get()
+    for part in ("flip rate", "mean", "73.5 ± 4.9*", "67.2 ± 3.0", "train < 0.70"):
+        assert part in said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +14,8 @@ from pydantic import BaseModel
 
 from flgames.data.catalogue import FLIPS
 from flgames.data.published import FOLDER_VARIABLE, OFFLINE_VARIABLE
+from flgames.errors import UserError
+from flgames.runs import locked
 
 DATA = "The clients' data"
 
@@ -31,6 +33,23 @@ RUN = "The run"
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, ...", rich_help_panel=RUN)]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads for matrix products. Default: the machine's cores, at most 8.", rich_help_panel=RUN)]  # fmt: skip
 Results = Annotated[Path, typer.Option("--out", help="The folder of results.", rich_help_panel=RUN)]
+
+
+def names(text: str | None, default: Iterable[str]) -> tuple[str, ...]:
+    """Names with commas between them, each once."""
+    found = [name.strip() for name in text.split(",")] if text else default
+    return tuple(dict.fromkeys(name for name in found if name))
+
+
+@contextmanager
+def results_folder(out: Path) -> Iterator[None]:
+    """The folder of results, made if need be, for this process alone."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{out} can't be used for results: {error.strerror}.") from None
+    with locked(out):
+        yield
 
 
 def given(context: typer.Context, model: type[BaseModel]) -> dict[str, Any]:

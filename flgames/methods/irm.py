@@ -5,12 +5,11 @@ Martin Arjovsky, Leon Bottou, Ishaan Gulrajani, David Lopez-Paz, 2019, https://a
 Objective: mean over clients of R_k + lambda g_k^2, where g_k is the derivative of R_k to a factor s of the logits, at
 s = 1. It separates by client, so the federated step is exact. g_k is of the client's whole batch and stands squared:
 a client that goes through its samples in chunks needs g_k before it can take the first gradient. It keeps the graphs
-of the first chunks and goes forward again through the others only.
+of the first chunks and goes forward again through the others only (where dropout would draw another mask).
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 
 import torch
@@ -49,7 +48,7 @@ class IRMClient(GradientClient):
 
         for parts in kept:
             backward(*parts)
-        for inputs, targets in itertools.islice(self.chunks(), KEPT, None):
+        for inputs, targets in self.chunks(skip=KEPT):
             backward(len(targets) / self.size, *self._parts(inputs, targets))
         return risk
 

@@ -86,12 +86,12 @@ class GradientClient(Client):
     def _count(self) -> int:
         return batches_in(self.rules.batches, len(self.site.samples), self.rules.batch_size)
 
-    def chunks(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """This round's samples; the same ones however often it is asked."""
+    def chunks(self, skip: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+        """This round's samples, but for the first chunks; the same ones however often it is asked."""
         if self.rules.batches == "all":
-            yield from map(self.batch, in_chunks(torch.arange(len(self.site.samples)), CHUNK))
+            yield from map(self.batch, in_chunks(torch.arange(len(self.site.samples)), CHUNK)[skip:])
             return
-        for number in range(self.rounds * self._count, (self.rounds + 1) * self._count):
+        for number in range(self.rounds * self._count + skip, (self.rounds + 1) * self._count):
             yield self.batch(self.stream.batch(number))
 
     def state_dict(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -9,6 +10,7 @@ from statistics import fmean
 from matplotlib import pyplot
 from rich.console import Console
 
+from flgames.baselines import is_searched
 from flgames.compare import Comparison
 from flgames.data.catalogue import benchmark
 from flgames.files import write_atomically
@@ -29,10 +31,12 @@ def show(comparison: Comparison, store: Store, console: Console) -> None:
         for entry, matches in comparison.by_entry()
     ]
     constants = majority_shares(source, comparison.seeds)
-    table = rows + reference_rows(rows[0].profiles[0].ceiling, constants)
+    table = rows + reference_rows(rows[0].profiles[0], constants)
     seeds = f"{len(comparison.seeds)} seed{'s' if len(comparison.seeds) > 1 else ''}"
     title = f"{source.title}, {seeds}, accuracies in %"
     notes = list(remarks(rows, fmean(train for train, _ in constants)))
+    if not is_searched(comparison.options):
+        notes.append("The baselines' values were chosen on other clients than these (flgames/baselines.py says which).")
 
     stem = store.root / f"compare-{comparison.label}"
     listed = "".join(f"- {note}\n" for note in notes)
@@ -43,7 +47,7 @@ def show(comparison: Comparison, store: Store, console: Console) -> None:
     draw_profiles(files[3], f"{source.title}, {seeds}: invariance profiles", table, list(source.flips.values()))
 
     console.print(long_table(table, title, ACCURACY))
-    console.print(long_table(table, "what it took, means", COST))
+    console.print(long_table(table, "what it took", COST))
     for note in notes:
         console.print(note, style="yellow")
     for file in files:
@@ -85,14 +89,14 @@ def draw_table(path: Path, title: str, rows: Sequence[Row]) -> None:
 def draw_profiles(path: Path, title: str, rows: Sequence[Row], training_flips: Sequence[float]) -> None:
     """The line of every method over the flip rate p, named where it ends."""
     figure, axes = pyplot.subplots(figsize=(11, 7), layout="constrained")
-    styles = [(colour, line) for line in ("-", "--", ":") for colour in COLOURS]
+    styles = itertools.cycle((colour, line) for line in ("-", "--", ":") for colour in COLOURS)
     ends = []
-    for row, (colour, line) in zip(rows, styles, strict=False):
+    for row in rows:
         mean = InvarianceProfile.mean_of(row.profiles)
-        style = (GREY, "-.") if row.is_reference else (colour, line)
-        axes.plot([0, 1], [100 * mean.agree, 100 * mean.conflict], color=style[0], linestyle=style[1], linewidth=1.8)
-        axes.plot(mean.unseen_p, 100 * mean.at(mean.unseen_p), "*", color=style[0], markersize=10)
-        ends.append((100 * mean.conflict, row.title, style[0], f"{mean.mean:.0%}, {mean.flip_rate:.0%}"))
+        colour, line = (GREY, "-.") if row.is_reference else next(styles)
+        axes.plot([0, 1], [100 * mean.agree, 100 * mean.conflict], color=colour, linestyle=line, linewidth=1.8)
+        axes.plot(mean.unseen_p, 100 * mean.at(mean.unseen_p), "*", color=colour, markersize=10)
+        ends.append((100 * mean.conflict, row.title, colour, f"{mean.mean:.0%}, {mean.flip_rate:.0%}"))
     ends.sort(key=lambda end: end[0])
     for height, (conflict, name, colour, numbers) in zip(_apart([end[0] for end in ends], 4.2), ends, strict=True):
         axes.annotate(

@@ -21,10 +21,16 @@ class Forecast:
     def __init__(self, expected: Mapping[str, float]) -> None:
         self.expected = dict(expected)
         self.fractions = dict.fromkeys(expected, 0.0)
+        self.before = 0.0
+
+    def found(self, part: str, fraction: float) -> None:
+        """A part was done to this fraction before this work began: it takes no time, and tells nothing of the pace."""
+        self.fractions[part] = fraction
+        self.before += self.expected[part] * fraction
 
     def reached(self, part: str, fraction: float) -> None:
         """A part is done to this fraction."""
-        self.fractions[part] = fraction
+        self.fractions[part] = min(fraction, 1.0)
 
     @property
     def total(self) -> float:
@@ -36,7 +42,8 @@ class Forecast:
 
     def left(self, elapsed: float) -> float:
         """Seconds that the rest takes, after ``elapsed`` seconds of work."""
-        pace = elapsed / self.done if self.done else 1.0
+        done = self.done - self.before
+        pace = elapsed / done if done > 0 else 1.0
         return pace * (self.total - self.done)
 
 

@@ -23,7 +23,7 @@ def summarise(run: RunFolder, source: Benchmark, console: Console) -> None:
     rows = [row_of(entry, settings, [game.result for game in games[entry.title] if game.result]) for entry in lineup]
     ceiling = rows[0].profiles[0].ceiling
     constants = majority_shares(source, settings.all_seeds)
-    table = rows + reference_rows(ceiling, constants)
+    table = rows + reference_rows(rows[0].profiles[0], constants)
     title = f"{source.title}, {settings.seeds} seed{'s' if settings.seeds > 1 else ''}, accuracies in %"
 
     write_json(run.path / "results.json", {row.title: list(row.results) for row in rows})

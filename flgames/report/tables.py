@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from rich.table import Table
 from flgames import paper
 from flgames.data.catalogue import BenchmarkOptions
 from flgames.entry import Entry
+from flgames.lineup import is_declared
 from flgames.measures import InvarianceProfile
 
 ACCURACY = ("train", "unseen client", "paper", "agree", "conflict", "mean", "flip rate")
@@ -114,15 +116,17 @@ class Row:
 
 
 def row_of(entry: Entry, options: BenchmarkOptions, results: Sequence[dict[str, Any]]) -> Row:
-    """The row of an entry, with the paper's figure for it."""
-    return Row(entry.title, results, paper.unseen(options, entry.title), entry.slug, entry.is_federated)
+    """The row of an entry, with the paper's figure for it if it was played as the paper plays it."""
+    figure = paper.unseen(options, entry.title) if is_declared(entry, options) else None
+    return Row(entry.title, results, figure, entry.slug, entry.is_federated)
 
 
-def reference_rows(ceiling: float, constants: Sequence[tuple[float, float]]) -> list[Row]:
+def reference_rows(like: InvarianceProfile, constants: Sequence[tuple[float, float]]) -> list[Row]:
     """The rows that make others readable: the majority class, seed by seed, and a perfect invariant model."""
+    ceiling = like.ceiling
 
     def result(train: float, held_out: float) -> dict[str, Any]:
-        flat = InvarianceProfile(held_out, held_out, 0.0, held_out, 0.9, ceiling)
+        flat = InvarianceProfile(held_out, held_out, 0.0, held_out, like.unseen_p, ceiling)
         return {"train": train, "profile": flat.as_dict()}
 
     return [
@@ -145,7 +149,10 @@ def transposed_table(rows: Sequence[Row], title: str) -> Table:
 
 
 def long_table(rows: Sequence[Row], title: str, columns: Sequence[str]) -> Table:
-    """For a terminal of 80 characters: a line a method, some of the columns, deviations where they matter most."""
+    """For a terminal of 80 characters: a line a method, some of the columns, deviations where they matter most.
+
+    A star stands for *reversed*, which is too long a word.
+    """
     cells = [row.cells() for row in rows]
     shown = [column for column in columns if any(each[column] for each in cells)]
     table = Table(title=title, title_justify="left", padding=(0, 0), collapse_padding=True)
@@ -153,8 +160,10 @@ def long_table(rows: Sequence[Row], title: str, columns: Sequence[str]) -> Table
     for column in shown:
         table.add_column(column.removesuffix(" client"), justify="right", no_wrap=True)
     for each in cells:
-        brief = (each[name] if name in ("unseen client", "paper") else each[name].split(" ±")[0] for name in shown)
-        table.add_row(each["method"], *brief)
+        brief = {name: each[name] if name == "paper" else each[name].split(" ±")[0] for name in shown}
+        if "unseen client" in brief:
+            brief["unseen client"] = re.sub(" reversed.*", "*", each["unseen client"])
+        table.add_row(each["method"], *brief.values())
     return table
 
 
