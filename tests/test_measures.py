@@ -8,6 +8,7 @@ from torch.nn import functional
 from flgames.data.catalogue import by_name
 from flgames.data.clients import HeldOut
 from flgames.measures import Counts, InvarianceProfile, TrainingMeasure, invariance_profile, oscillation
+from flgames.methods.fedbn import by_batch
 
 CPU = torch.device("cpu")
 
@@ -56,6 +57,16 @@ def test_a_constant_is_flat_at_chance(held_out: HeldOut) -> None:
     assert profile.agree == profile.conflict == profile.unseen
     assert profile.flip_rate == 0
     assert profile.agree == pytest.approx(0.5, abs=0.1)
+
+
+def test_what_depends_on_the_batch_is_measured_on_the_clients_own(held_out: HeldOut) -> None:
+    model = by_batch(nn.Sequential(nn.Flatten(), nn.LazyBatchNorm1d(), nn.LazyLinear(2))).eval()
+    agreeing, conflicting, labels, agrees = next(held_out.pairs(10_000))
+    torch.manual_seed(0)
+    mixed = torch.where(agrees[:, None, None, None], agreeing, conflicting)
+    expected = (model(mixed).argmax(1) == labels).float().mean().item()
+    profile = invariance_profile(model, held_out, torch.device("cpu"), chunk=10_000)
+    assert profile.unseen == pytest.approx(expected)
 
 
 def test_the_profile_is_a_straight_line() -> None:
