@@ -134,8 +134,9 @@ class InvarianceProfile:
 
     @property
     def reversed(self) -> bool:
-        """Above the ceiling the spurious feature is used the wrong way round: not a better model."""
-        return self.unseen > self.ceiling
+        """Above the ceiling, and better where the spurious feature conflicts: it is used the wrong way round, which is
+        not a better model. A model that does not see the feature can be above by chance: labels are drawn."""
+        return self.unseen > self.ceiling and self.conflict > self.agree
 
     def at(self, p: float) -> float:
         """Accuracy on a client whose spurious feature is flipped with probability p."""

@@ -59,6 +59,11 @@ def test_a_constant_is_flat_at_chance(held_out: HeldOut) -> None:
     assert profile.agree == pytest.approx(0.5, abs=0.1)
 
 
+def test_a_flat_model_above_the_ceiling_is_lucky_not_reversed() -> None:
+    assert not InvarianceProfile(0.753, 0.753, 0.0, unseen=0.753, unseen_p=0.9, ceiling=0.75).reversed
+    assert InvarianceProfile(0.70, 0.76, 0.1, unseen=0.753, unseen_p=0.9, ceiling=0.75).reversed
+
+
 def test_what_depends_on_the_batch_is_measured_on_the_clients_own(held_out: HeldOut) -> None:
     model = by_batch(nn.Sequential(nn.Flatten(), nn.LazyBatchNorm1d(), nn.LazyLinear(2))).eval()
     agreeing, conflicting, labels, agrees = next(held_out.pairs(10_000))

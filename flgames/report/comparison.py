@@ -89,11 +89,11 @@ def draw_table(path: Path, title: str, rows: Sequence[Row]) -> None:
 def draw_profiles(path: Path, title: str, rows: Sequence[Row], training_flips: Sequence[float]) -> None:
     """The line of every method over the flip rate p, named where it ends."""
     figure, axes = pyplot.subplots(figsize=(11, 7), layout="constrained")
-    styles = itertools.cycle((colour, line) for line in ("-", "--", ":") for colour in COLOURS)
+    colours = itertools.cycle(COLOURS)
     ends = []
     for row in rows:
         mean = InvarianceProfile.mean_of(row.profiles)
-        colour, line = (GREY, "-.") if row.is_reference else next(styles)
+        colour, line = (GREY, "-.") if row.is_reference else (next(colours), "-" if "fl-games" in row.slug else "--")
         axes.plot([0, 1], [100 * mean.agree, 100 * mean.conflict], color=colour, linestyle=line, linewidth=1.8)
         axes.plot(mean.unseen_p, 100 * mean.at(mean.unseen_p), "*", color=colour, markersize=10)
         ends.append((100 * mean.conflict, row.title, colour, f"{mean.mean:.0%}, {mean.flip_rate:.0%}"))
@@ -101,7 +101,7 @@ def draw_profiles(path: Path, title: str, rows: Sequence[Row], training_flips: S
     for height, (conflict, name, colour, numbers) in zip(_apart([end[0] for end in ends], 4.2), ends, strict=True):
         axes.annotate(
             f"{name} ({numbers})", (1.0, conflict), xytext=(1.05, height), fontsize=9, color=colour, va="center",
-            annotation_clip=False, arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6},
+            annotation_clip=False, arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "relpos": (0, 0.5)},
         )  # fmt: skip
     for flip in training_flips:
         axes.axvline(flip, color=GREY, linewidth=0.6, alpha=0.6)

@@ -185,4 +185,4 @@ def _spread(values: Sequence[float], form: str = ".1f") -> str:
     if not values:
         return ""
     mean = format(statistics.fmean(values), form)
-    return f"{mean} ± {format(statistics.stdev(values), form)}" if len(values) > 1 else mean
+    return f"{mean} ± {format(statistics.stdev(values), form)}" if len(set(values)) > 1 else mean
