@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from rich.console import Console
@@ -33,7 +35,7 @@ def test_the_live_line_fits_and_tells_round_accuracy_rule_and_time(clients: int)
     assert "…" not in said
 
 
-def result(unseen: float, end: str = "rule") -> dict[str, object]:
+def result(unseen: float, end: str = "rule") -> dict[str, Any]:
     profile = InvarianceProfile(0.5, 0.8, 0.3, unseen, 0.9, 0.75)
     return {
         "end": end, "rule": "", "stop_below": 0.7, "rounds": 10, "train": 0.6, "profile": profile.as_dict(),
@@ -54,11 +56,16 @@ def test_the_threshold_is_printed_with_the_figure() -> None:
 
 def test_a_long_table_fits_into_80_characters() -> None:
     title = "IRMv1 (published: tuned on test data)"
-    rows = [Row(title, [result(0.77), result(0.70)], Figure(67.21, 2.98)), Row("game", [result(0.7)])]
+    steep = result(0.262)
+    steep["train"], steep["profile"]["agree"], steep["profile"]["flip_rate"] = 1.0, 1.0, 1.0
+    rows = [Row(title, [result(0.97), result(0.50)], Figure(67.21, 12.98)), Row("game", [steep])]
     console = Console(width=80)
     with console.capture() as captured:
         console.print(long_table(rows, "title", ACCURACY))
         console.print(long_table(rows, "title", COST))
     said = captured.get()
-    for part in ("flip rate", "mean", "73.5 ± 4.9*", "67.2 ± 3.0", "train < 0.70"):
+    for part in ("flip rate", "mean", "73.5 ± 33.2*", "67.2 ± 13.0", "train < 0.70"):
         assert part in said
+    assert all(line[-1] in "┓┩│┘" for line in said.splitlines() if line[:1] in ("┏", "┡", "│", "└")), (
+        "no column is cut off"
+    )

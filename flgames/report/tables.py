@@ -156,7 +156,7 @@ def long_table(rows: Sequence[Row], title: str, columns: Sequence[str]) -> Table
     cells = [row.cells() for row in rows]
     shown = [column for column in columns if any(each[column] for each in cells)]
     table = Table(title=title, title_justify="left", padding=(0, 0), collapse_padding=True)
-    table.add_column("", min_width=20)
+    table.add_column("", min_width=16)
     for column in shown:
         table.add_column(column.removesuffix(" client"), justify="right", no_wrap=True)
     for each in cells:
