@@ -167,6 +167,8 @@ BAD = [
     (["--benchmark", "colored-dsprites", "--sprites", "published"], "put it into a folder and set FLGAMES_DATA to it"),
     (["--clients", "3", "--flips", "0.1,0.2"], "give one of the two"),
     (["--side", "14"], "colored-digits has a side of 8 pixels; --side 14 can't be had."),
+    (["--against", "irm-published"], "irm-published has its authors' values, which are for colored-mnist as it is."),
+    (["--against", "fedag"], "Did you mean 'fedavg'?"),
     (["--config", "/nowhere/game.toml"], "The config file /nowhere/game.toml can't be read"),
     (["--resume", "/nowhere"], "/nowhere is not a run folder"),
 ]

@@ -18,7 +18,7 @@ from flgames.data.benchmark import Benchmark
 from flgames.data.catalogue import NAMES as BENCHMARKS
 from flgames.data.catalogue import BenchmarkOptions
 from flgames.entry import Entry
-from flgames.lineup import DEFAULT, NAMES, default_lineup
+from flgames.lineup import NAMES, default_lineup
 from flgames.play import Round
 from flgames.report.comparison import show
 from flgames.report.console import make_console
@@ -32,7 +32,7 @@ from flgames.store import Match, Store
 def compare(
     context: typer.Context,
     benchmark: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}.")],
-    methods: Annotated[str | None, typer.Option(help=f"Names with commas between them, of: {', '.join(NAMES)}. Default: {', '.join(DEFAULT)}; of these the published ones on colored-mnist only.")] = None,
+    methods: Annotated[str | None, typer.Option(help=f"Names with commas between them, of: {', '.join(NAMES)}. Default: all but the v-fl-games, which take minutes to hours a seed; the published ones on colored-mnist only.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Play so many seeds, from --seed on.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     clients: options.Clients = None,
@@ -49,9 +49,7 @@ def compare(
 ) -> None:  # fmt: skip
     """Play every method on the same clients with the same seeds: one table, and the profiles of all.
 
-    Finished matches are files under OUT/runs and are never played twice, so a comparison that was stopped goes on by
-    the same command, and one with more methods or seeds plays only those. Methods have the values that are declared in
-    flgames/baselines.py; flgames search is what chose them.
+    Finished matches are files under OUT/runs and are never played twice, so a comparison that was stopped goes on by the same command, and one with more methods or seeds plays only those. Baselines have the values that are declared in flgames/baselines.py; flgames search is what chose them.
     """
     console = make_console()
     with exit_codes(), options.network(offline):

@@ -16,6 +16,7 @@ from flgames.contest import Interrupted, check, contest
 from flgames.data.benchmark import Benchmark
 from flgames.data.catalogue import NAMES as BENCHMARKS
 from flgames.errors import UserError
+from flgames.lineup import entries
 from flgames.presets import VARIANTS
 from flgames.report.console import make_console
 from flgames.report.fetching import fetch
@@ -86,6 +87,7 @@ def play(
             chosen["phi_batches"] = "all"
         run = _resumed(resume, chosen, config, out) if resume is not None else None
         settings = run.settings if run else resolve(chosen, config)
+        entries(settings)  # refuses a method that is not declared for this benchmark before a folder is made
         source = check(settings, settings.device)
         fetch(source, settings.seed, console)
         _play(run or RunFolder.create(out, settings), source, console)

@@ -39,8 +39,7 @@ def search(
 ) -> None:  # fmt: skip
     """Choose the baselines' values on training clients only, as those in flgames/baselines.py were chosen.
 
-    Every choice of values is played on four fifths of each training client and judged on the rest of them. The unseen
-    client takes no part. Finished trials are files under OUT/search and are not played again.
+    Every choice of values is played on four fifths of each training client and judged on the rest of them. The unseen client takes no part. Finished trials are files under OUT/search and are not played again.
     """
     console = make_console()
     with exit_codes(), options.network(offline):
