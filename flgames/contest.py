@@ -98,7 +98,8 @@ class Stage:
             profile = invariance_profile(ensemble, held_out, self.device)
             folder.append("probe.jsonl", {"round": round_} | profile.as_dict())
 
-        end = play.run(Observers(heard, probe, self.probe_every), checkpoint, self.interrupted)
+        observers = Observers(heard, probe, entry.probe_every or self.probe_every)
+        end = play.run(observers, checkpoint, self.interrupted)
         if end == "interrupted":
             folder.save_state(play.state_dict())
             raise Interrupted

@@ -44,6 +44,8 @@ class Entry(BaseModel):
     """Removed: images without the spurious feature."""
     side: int | None = None
     """Pixels a side, where a method's authors used others than the benchmark."""
+    probe_every: int = Field(default=0, ge=0)
+    """Look at the unseen client every so many rounds, for a curve; nothing that plays can see it."""
 
     @field_validator("rules")
     @classmethod

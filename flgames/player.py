@@ -18,7 +18,7 @@ from flgames.game import best_response_loss, opponents_logits, representation_lo
 from flgames.gradients import gradient_answer
 from flgames.memory import response_terms
 from flgames.models import Architecture, snapshot
-from flgames.rules import Rules, batches_in, make_optimiser
+from flgames.rules import Rules, batches_in, make_optimiser, steps_of
 from flgames.seeds import torch_seed
 
 
@@ -34,7 +34,7 @@ class Player(Client):
         size = len(site.samples)
         self.move_batches = BatchStream(size, rules.batch_size, site.seed, site.name, "moves")
         self.phi_stream = BatchStream(size, rules.batch_size, site.seed, site.name, "phi")
-        self.steps = batches_in(rules.local_steps, size, rules.batch_size)
+        self.steps = steps_of(rules.local_steps, size, rules.batch_size, site.seed, site.name)
 
     def tasks(self) -> dict[str, Task]:
         return super().tasks() | {"respond": self.respond, "represent": self.represent}

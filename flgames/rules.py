@@ -10,6 +10,7 @@ import torch
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from flgames.memory import MemoryMode
+from flgames.seeds import generator
 
 Schedule = Literal["clockwise", "simultaneous", "random"]
 OptimiserName = Literal["adam", "sgd"]
@@ -30,6 +31,23 @@ def _check_share(value: int | str) -> int | str:
 
 Share = Annotated[int | str, AfterValidator(_check_share)]
 """How many mini-batches: a number, a percentage of a client's batches ("10%"), or "all"."""
+
+
+STEP_RANGE = re.compile(r"(\d+)-(\d+)")
+
+
+def _check_steps(value: int | str) -> int | str:
+    match = STEP_RANGE.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return _check_share(value)
+    if not 1 <= int(match[1]) < int(match[2]):
+        raise ValueError("takes a range such as 1-10, from few steps to more")
+    return value
+
+
+LocalSteps = Annotated[int | str, AfterValidator(_check_steps)]
+"""A :data:`Share`, or a range such as "1-10": every client has its own number of steps, drawn once: slow and fast
+devices."""
 
 
 def _check_phi_every(value: object) -> object:
@@ -61,7 +79,7 @@ class Rules(BaseModel):
     participation: float = Field(default=1.0, gt=0, le=1)
     memory: int = Field(default=0, ge=0)
     memory_mode: MemoryMode = "history"
-    local_steps: Share = 1
+    local_steps: LocalSteps = 1
     full_batch: bool = False
     phi_batches: Share = 1
     phi_every: PhiEvery = 1
@@ -70,6 +88,14 @@ class Rules(BaseModel):
     phi_learning_rate: float = Field(default=2.5e-5, gt=0)
     optimiser: OptimiserName = "adam"
     phi_optimiser: OptimiserName = "adam"
+
+
+def steps_of(steps: int | str, samples: int, batch_size: int, seed: int, client: str) -> int:
+    """How many steps a client takes a move."""
+    match = STEP_RANGE.fullmatch(steps) if isinstance(steps, str) else None
+    if match is None:
+        return batches_in(steps, samples, batch_size)
+    return int(generator(seed, "local steps", client).integers(int(match[1]), int(match[2]), endpoint=True))
 
 
 def make_optimiser(name: OptimiserName, parameters: Any, learning_rate: float) -> torch.optim.Optimizer:

@@ -21,6 +21,10 @@ from flgames.files import write_json
 from flgames.runs import GameFolder, environment
 
 
+PROBED = ("round", "unseen", "agree", "conflict", "flip_rate")
+"""What is kept of every look at the unseen client."""
+
+
 @dataclass(frozen=True)
 class Match:
     """One entry, played on one benchmark with one seed."""
@@ -52,12 +56,17 @@ class Store:
         self.root = root
         self.environment = environment()  # of the code that is loaded now, whatever is committed while it plays
 
+    def read(self, match: Match) -> dict[str, Any] | None:
+        """The whole file of a match that has been played."""
+        for path in (self.root / "runs" / match.options.benchmark).glob(f"*-{match.key}.json"):
+            played: dict[str, Any] = json.loads(path.read_text())
+            return played
+        return None
+
     def find(self, match: Match) -> dict[str, Any] | None:
         """The result of a match that has been played."""
-        for path in (self.root / "runs" / match.options.benchmark).glob(f"*-{match.key}.json"):
-            result: dict[str, Any] = json.loads(path.read_text())["result"]
-            return result
-        return None
+        played = self.read(match)
+        return played["result"] if played else None
 
     def begun(self, match: Match) -> int:
         """Rounds that a match has played which has not ended."""
@@ -77,4 +86,10 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         title = {"method": match.entry.slug, "title": match.entry.title}
         played = {"environment": self.environment, "result": folder.result, "train_curve": curve}
+        if probes := folder.probes():
+            played["probes"] = {name: [_brief(line[name]) for line in probes] for name in PROBED}
         write_json(path, title | match.what | played)
+
+
+def _brief(value: float) -> float:
+    return round(value, 4)

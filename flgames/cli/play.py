@@ -54,7 +54,7 @@ def play(
     participation: Annotated[float | None, Option(help="Fraction of players that move in a simultaneous round; the others keep their last action. Default: 1.", rich_help_panel=GAME)] = None,
     memory: Annotated[int | None, Option(help="Size of the buffer of each opponent's played actions, first in first out; 0 answers to current actions only. Smooth means 5.", rich_help_panel=GAME)] = None,
     memory_mode: Annotated[str | None, Option(help="How memory enters the loss: history, the mean of each opponent's buffer in its place (default); paper, as printed, on top of the current action; normalised, as printed and divided by its weights.", rich_help_panel=GAME)] = None,
-    local_steps: Annotated[str | None, Option(help="Gradient steps a move: a number, a percentage of the client's batches, or all. More steps come nearer to an exact best response. Default: 1.", rich_help_panel=RESPONSE)] = None,
+    local_steps: Annotated[str | None, Option(help="Gradient steps a move: a number, a percentage of the client's batches, all, or a range such as 1-10 from which every client draws its own number once. More steps come nearer to an exact best response. Default: 1.", rich_help_panel=RESPONSE)] = None,
     full_batch: Annotated[bool | None, Option("--full-batch/--mini-batch", help="Take each step on all of the client's samples: gradient descent. Default: mini-batch.", rich_help_panel=RESPONSE)] = None,
     batch_size: Annotated[int | None, Option(help="Samples a mini-batch. Default: 256.", rich_help_panel=RESPONSE)] = None,
     learning_rate: Annotated[float | None, Option(help="Of the players' optimiser. Default: the paper's for the benchmark.", rich_help_panel=RESPONSE)] = None,

@@ -1,0 +1,74 @@
+"""How long a match takes: as long as others did, or a guess from its matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import fmean
+from typing import Any
+
+from flgames.data.catalogue import BenchmarkOptions, benchmark
+from flgames.entry import Entry
+from flgames.rules import STEP_RANGE, batches_in
+from flgames.store import Match, Store
+
+USUAL_GAME = {"fixed": 200, "variable": 400}
+"""Rounds after which a game that has a rule is guessed to stop."""
+
+MACHINE = 5e10
+"""Multiplications a second of a small machine. A wrong guess is corrected as the work goes on."""
+
+SIDES = {"colored-mnist": 28, "colored-fashion-mnist": 28, "spurious-cifar10": 32, "colored-dsprites": 64}
+EMBEDDED_SIDE = 8
+
+FORWARD, TRAINING = 1, 3
+"""Products a sample: one forwards; two more for the gradients of weights and of inputs."""
+
+
+def usual_rounds(entry: Entry) -> int:
+    """After how many rounds an entry ends, as far as one can tell."""
+    usual = USUAL_GAME[entry.rules.get("representation", "fixed")]
+    return min(entry.rounds, usual) if entry.stop_below else entry.rounds
+
+
+def expected_seconds(matches: Iterable[Match], store: Store) -> float:
+    """How long a match takes of these, which differ in their seeds only."""
+    matches = list(matches)
+    known = [result["seconds"] for result in map(store.find, matches) if result]
+    return fmean(known) if known else guessed_seconds(matches[0].entry, matches[0].options)
+
+
+def guessed_seconds(entry: Entry, options: BenchmarkOptions) -> float:
+    """From the matrix products of its rounds."""
+    rules, width = entry.rules, entry.network.width
+    first, second = _inputs(entry, options) * width, width * width
+    source = benchmark(options)
+    assert source.available is not None
+    clients = len(source.flips)
+    size = source.available[0] // clients
+    predictor = 2 * second if entry.network.variable else first + second
+    phi = first if entry.network.variable else 0
+
+    moving = 1 if rules.get("schedule", "simultaneous") == "simultaneous" else 1 / clients
+    opponents = (clients - 1) * max(1, rules.get("memory", 0)) if entry.method == "fl-games" else 0
+    moved = _samples(rules, size) * clients * moving * rules.get("participation", 1.0)
+    round_ = moved * (TRAINING * predictor + opponents * FORWARD * predictor + FORWARD * phi)
+    players = clients if entry.method == "fl-games" else 1
+    round_ += entry.measure_samples * (phi + players * moving * predictor)
+    if entry.network.variable:
+        passed = min(batches_in(rules["phi_batches"], size, rules["batch_size"]) * rules["batch_size"], size) * clients
+        round_ = (round_ + passed * (2 * phi + 2 * clients * predictor)) / 2
+    return usual_rounds(entry) * round_ / MACHINE
+
+
+def _samples(rules: dict[str, Any], size: int) -> int:
+    """That a client trains on in a round."""
+    steps = rules.get("batches", rules.get("local_steps", 1))
+    if isinstance(steps, str) and (match := STEP_RANGE.fullmatch(steps)):
+        steps = (int(match[1]) + int(match[2])) // 2
+    count = batches_in(steps, size, rules["batch_size"])
+    return count * (size if rules.get("full_batch") else min(rules["batch_size"], size))
+
+
+def _inputs(entry: Entry, options: BenchmarkOptions) -> int:
+    side = entry.side or options.side or SIDES.get(options.benchmark, EMBEDDED_SIDE)
+    return side * side * (3 if options.benchmark == "spurious-cifar10" else options.classes)

@@ -1,0 +1,70 @@
+"""Every table and figure of the paper, declared: which matches it is made of, and what it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from flgames.errors import unknown
+from flgames.experiments import ablations, grids, main_table
+from flgames.experiments.case import Case, Scope
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure by name. One without cases plays nothing."""
+
+    name: str
+    title: str
+    asks: str
+    cases: Callable[[Scope], list[Case]] = lambda _: []
+
+
+EXPERIMENTS = {
+    each.name: each
+    for each in (
+        Experiment(
+            "table-accuracy",
+            "Four baselines and eight variants on four benchmarks",
+            "does the game work on an unseen client where baselines fail?",
+            main_table.accuracy,
+        ),
+        Experiment(
+            "table-rounds",
+            "Rounds to the equilibrium",
+            "do simultaneous play, memory and Fast need fewer?",
+            main_table.rounds,
+        ),
+        Experiment("table-classes", "More classes", "does it work with 5 and 10 classes?", grids.classes),
+        Experiment("table-clients", "More clients", "does it work with 2 to 10 clients?", grids.clients),
+        Experiment("figure-clients", "Cost against clients", "what do more clients cost?", grids.clients),
+        Experiment("figure-memory", "With and without memory", "does memory smooth the curves?", ablations.memory),
+        Experiment(
+            "figure-fast", "Smooth and Fast, apart and together", "which of the two saves rounds?", ablations.fast
+        ),
+        Experiment(
+            "figure-exact-response",
+            "Towards exact best responses",
+            "what happens to accuracy when players answer exactly?",
+            ablations.exact_response,
+        ),
+        Experiment(
+            "figure-participation",
+            "Ten clients, some absent or slow",
+            "is the game agnostic to the heterogeneity of devices?",
+            ablations.participation,
+        ),
+        Experiment("figure-lime", "Explained by LIME", "what do the models look at?", ablations.explained),
+        Experiment("figure-datasets", "The benchmarks", "what do the clients see?"),
+    )
+}
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of this name."""
+    if name not in EXPERIMENTS:
+        raise unknown("table or figure", name, (*EXPERIMENTS, "all"))
+    return EXPERIMENTS[name]
+
+
+__all__ = ["EXPERIMENTS", "Case", "Experiment", "Scope", "experiment"]

@@ -1,0 +1,91 @@
+"""What one part of the method does: memory, Fast, exact best responses, devices that are slow or absent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flgames.entry import Entry
+from flgames.experiments.case import BENCHMARKS, Case, Scope, games, on
+from flgames.lineup import entry
+
+MNIST = BENCHMARKS[:1]
+
+ROUNDS = 300
+"""Of a curve whose game is not stopped by its rule."""
+
+PROBE_EVERY = 15
+
+RESPONSES: dict[str, dict[str, Any]] = {
+    "1 step (1%)": {"local_steps": 1},
+    "10%": {"local_steps": "10%"},
+    "50%": {"local_steps": "50%"},
+    "100%": {"local_steps": "all"},
+    "full batch": {"full_batch": True},
+}
+"""Local steps as a share of a client's batches, and one step of descent on all of its samples, which the paper takes for
+the same thing as 100%."""
+
+DEVICES: dict[str, dict[str, Any]] = {
+    "all of 10": {"participation": 1.0},
+    "5 of 10 a round": {"participation": 0.5},
+    "2 of 10 a round": {"participation": 0.2},
+    "all, with 1 to 10 local steps": {"local_steps": "1-10"},
+}
+
+
+def memory(scope: Scope) -> list[Case]:
+    """Both F variants in both schedules with the rule off, so that curves can be compared round by round."""
+    curve = {"stop_below": None, "rounds": ROUNDS, "probe_every": PROBE_EVERY}
+    return [
+        Case({"method": each.title}, options, each.model_copy(update=curve), scope.range(2))
+        for benchmark in scope.of(BENCHMARKS)
+        for options in [on(benchmark)]
+        for _, each in games(options, "f-fl-games", "f-fl-games-smooth")
+    ]
+
+
+def fast(scope: Scope) -> list[Case]:
+    """Smooth and Fast apart and together: the paper only has both or neither."""
+    names = [f"v-fl-games{ending}" for ending in ("", "-smooth", "-fast", "-smooth-fast")]
+    return [
+        Case({"method": each.title}, options, each, scope.range(2))
+        for benchmark in scope.of(MNIST)
+        for options in [on(benchmark)]
+        for each in [entry(f"parallel-{name}", options) for name in names]
+    ]
+
+
+def exact_response(scope: Scope) -> list[Case]:
+    return [
+        Case({"method": each.title, "response": name}, options, _with_rules(each, rules), scope.range(2))
+        for benchmark in scope.of(MNIST)
+        for options in [on(benchmark)]
+        for name, rules in RESPONSES.items()
+        for _, each in games(options, "f-fl-games")
+    ]
+
+
+def participation(scope: Scope) -> list[Case]:
+    """Ten clients in simultaneous play."""
+    return [
+        Case({"method": each.title, "devices": name}, options, _with_rules(each, rules), scope.range(2))
+        for benchmark in scope.of(MNIST)
+        for options in [on(benchmark, clients=10)]
+        for name, rules in DEVICES.items()
+        for each in [entry("parallel-f-fl-games", options)]
+    ]
+
+
+def explained(scope: Scope) -> list[Case]:
+    """A shortcut learner and two games, whose predictions are explained."""
+    names = ("fedavg", "parallel-f-fl-games-smooth", "parallel-v-fl-games-smooth-fast")
+    return [
+        Case({"method": each.title}, options, each, range(1))
+        for benchmark in scope.of(MNIST)
+        for options in [on(benchmark)]
+        for each in [entry(name, options) for name in names]
+    ]
+
+
+def _with_rules(each: Entry, rules: dict[str, Any]) -> Entry:
+    return each.model_copy(update={"rules": each.rules | rules})

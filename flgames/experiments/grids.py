@@ -1,0 +1,49 @@
+"""The paper's tables over the number of classes and of clients, played by F-FL Games in both schedules."""
+
+from __future__ import annotations
+
+from flgames import paper
+from flgames.experiments.case import BENCHMARKS, SMALL, Case, Scope, games, on
+
+CLASSES = (2, 5, 10)
+
+CLIENTS = {"2": {"clients": 2}, "3": {"clients": 3}, "5": {"clients": 5}, "5-uneven": {"flips": "5-uneven"},
+           "10": {"clients": 10}}  # fmt: skip
+"""The paper's rows, and what each means here."""
+
+ENDS = ("2", "10")
+"""The rows that the budget has for the two larger benchmarks."""
+
+VARIANT = "f-fl-games"
+
+
+def classes(scope: Scope) -> list[Case]:
+    return [
+        Case(
+            {"method": each.title, "classes": str(number)},
+            options,
+            each,
+            scope.range(2),
+            paper.with_classes(benchmark, schedule, number),
+        )
+        for benchmark in scope.of(SMALL)
+        for number in CLASSES
+        for options in [on(benchmark, classes=number)]
+        for schedule, each in games(options, VARIANT)
+    ]
+
+
+def clients(scope: Scope) -> list[Case]:
+    return [
+        Case(
+            {"method": each.title, "clients": number},
+            options,
+            each,
+            scope.range(2 if benchmark not in BENCHMARKS[2:] or number in ENDS else 0),
+            paper.with_clients(benchmark, schedule, number),
+        )
+        for benchmark in scope.of(BENCHMARKS)
+        for number, meaning in CLIENTS.items()
+        for options in [on(benchmark, **meaning)]
+        for schedule, each in games(options, VARIANT)
+    ]
