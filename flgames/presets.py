@@ -60,8 +60,8 @@ LEAST_WARM_START = {"spurious-cifar10": 88, "colored-dsprites": 59}
 the paper's two clients, whatever clients there are."""
 
 ROUNDS = {"fixed": 500, "variable": 1000, "fast": 500}
-"""A variable phi takes every other round, and the paper's V variants need up to 630, the Fast ones up to 460; a round of
-Fast phi takes seconds."""
+"""A variable phi takes every other round, and the paper's V variants need up to 630, the Fast ones up to 460; a round
+of Fast phi takes seconds."""
 
 
 def variant_of(rules: Rules) -> str:

@@ -20,7 +20,6 @@ from flgames.entry import Entry
 from flgames.files import write_json
 from flgames.runs import GameFolder, environment
 
-
 PROBED = ("round", "unseen", "agree", "conflict", "flip_rate")
 """What is kept of every look at the unseen client."""
 

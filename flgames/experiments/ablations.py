@@ -22,8 +22,8 @@ RESPONSES: dict[str, dict[str, Any]] = {
     "100%": {"local_steps": "all"},
     "full batch": {"full_batch": True},
 }
-"""Local steps as a share of a client's batches, and one step of descent on all of its samples, which the paper takes for
-the same thing as 100%."""
+"""Local steps as a share of a client's batches, and one step of descent on all of its samples, which the paper takes
+for the same thing as 100%."""
 
 DEVICES: dict[str, dict[str, Any]] = {
     "all of 10": {"participation": 1.0},
