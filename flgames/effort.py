@@ -57,7 +57,7 @@ def guessed_seconds(entry: Entry, options: BenchmarkOptions) -> float:
     if entry.network.variable:
         passed = min(batches_in(rules["phi_batches"], size, rules["batch_size"]) * rules["batch_size"], size) * clients
         round_ = (round_ + passed * (2 * phi + 2 * clients * predictor)) / 2
-    return usual_rounds(entry) * round_ / MACHINE
+    return float(usual_rounds(entry) * round_ / MACHINE)
 
 
 def _samples(rules: dict[str, Any], size: int) -> int:

@@ -34,6 +34,9 @@ class Entry(BaseModel):
     network: Network = Network()
     rounds: int = Field(ge=1)
     stop_below: float | None = None
+    stop_spread: float = Field(default=1.0, ge=0, le=1)
+    stop_bias: float = Field(default=1.0, ge=0, le=1)
+    """The guards of :class:`StopBelow`; 1: without."""
     warm_start: int | None = None
     """Rounds in which it can't stop; None: the paper's, at least ``least_warm_start``."""
     least_warm_start: int = 0
@@ -71,11 +74,11 @@ class Entry(BaseModel):
         """The rule that stops it, if it has one."""
         if self.stop_below is None:
             return None
-        if self.warm_start is not None:
-            return StopBelow(self.stop_below, self.warm_start)
-        sizes = {name: len(samples) for name, samples in clients.items()}
-        papers = warm_start_rounds(Rules(**self.rules), sizes)
-        return StopBelow(self.stop_below, max(papers, self.least_warm_start))
+        warm_start = self.warm_start
+        if warm_start is None:
+            sizes = {name: len(samples) for name, samples in clients.items()}
+            warm_start = max(warm_start_rounds(Rules(**self.rules), sizes), self.least_warm_start)
+        return StopBelow(self.stop_below, warm_start, self.stop_spread, self.stop_bias)
 
     def decides(self) -> dict[str, Any]:
         """All that can change a result, and no name. Defaults of an entry are left out: an option that a later version

@@ -59,6 +59,8 @@ def game(settings: Settings) -> Entry:
         network=Network(variable=settings.representation == "variable", initialisation=settings.initialisation),
         rounds=settings.rounds,
         stop_below=None if settings.stop_below == "never" else settings.stop_below,
+        stop_spread=settings.stop_spread,
+        stop_bias=settings.stop_bias,
         warm_start=settings.warm_start,
         least_warm_start=presets.LEAST_WARM_START.get(settings.benchmark, 0),
         measure_samples=settings.measure_samples,

@@ -76,14 +76,30 @@ class TrainingMeasure:
         return max(accuracies) - min(accuracies)
 
     @property
+    def bias(self) -> float:
+        """The share of all predictions that would have to change for every label to be said as often as it occurs."""
+        shares = [(share / counts.samples, counts.confusion) for share, counts in self._shares()]
+        off = torch.stack([share * (confusion.sum(0) - confusion.sum(1)) for share, confusion in shares]).sum(0)
+        return float(off.abs().sum() / 2)
+
+    @property
     def standard_error(self) -> float:
         """Of the pooled accuracy, as an estimate for all training samples: 0 when they were all counted."""
-        variance = 0.0
-        for name, (share, counts) in zip(self.clients, self._shares(), strict=True):
+        variances = zip(self._shares(), self._variances(), strict=True)
+        return math.sqrt(sum(share**2 * variance for (share, _), variance in variances))
+
+    @property
+    def worst_error(self) -> float:
+        """The largest standard error of one client's accuracy."""
+        return math.sqrt(max(self._variances()))
+
+    def _variances(self) -> list[float]:
+        variances = []
+        for name, counts in self.clients.items():
             # Never judge the spread of a coin from a sample in which it always fell on the same side.
             p = (counts.correct + 1) / (counts.samples + 2)
-            variance += share**2 * p * (1 - p) / counts.samples * (1 - counts.samples / self.sizes[name])
-        return math.sqrt(variance)
+            variances.append(p * (1 - p) / counts.samples * (1 - counts.samples / self.sizes[name]))
+        return variances
 
     def _shares(self) -> list[tuple[float, Counts]]:
         total = sum(self.sizes[name] for name in self.clients)

@@ -58,6 +58,8 @@ class Settings(Rules, BenchmarkOptions):
 
     rounds: int = Field(default=500, ge=1)
     stop_below: Threshold = "never"
+    stop_spread: float = Field(default=1.0, ge=0, le=1)
+    stop_bias: float = Field(default=1.0, ge=0, le=1)
     warm_start: int | None = Field(default=None, ge=0)
     measure_samples: int = Field(default=2048, ge=0)
 

@@ -11,6 +11,8 @@ from flgames.rules import Rules
 CONFIDENCE = 4.0
 """Standard errors between an estimate and the threshold before the estimate is believed."""
 
+GUARDS = ("spread", "bias")
+
 
 @dataclass(frozen=True)
 class StopBelow:
@@ -19,10 +21,18 @@ class StopBelow:
     The rule is armed: it fires only after accuracy has been at or above the threshold, so that a model that has
     learnt nothing yet does not end the game. A fall is believed only when it was counted exactly; see
     :meth:`is_unsure`.
+
+    Two guards, which the paper does not have, tell why accuracy is low. While a shortcut is used, clients differ by
+    how well it works for them; where it has cancelled, they don't. And a model that says one label only is not
+    invariant but biased.
     """
 
     threshold: float
     warm_start: int
+    spread: float = 1.0
+    """The most that the best and the worst client may differ by; 1: anything."""
+    bias: float = 1.0
+    """The most that predictions may be off the labels' frequencies; 1: anything."""
 
     def is_unsure(self, round_: int, measure: TrainingMeasure, armed: bool) -> bool:
         """Whether more samples must be counted before this measure can decide.
@@ -31,7 +41,7 @@ class StopBelow:
         to go on. All others are counted further, to the last sample, so that the game ends in the round in which
         exact counting would end it.
         """
-        if measure.exact or (armed and round_ < self.warm_start):
+        if measure.exact or (armed and (round_ < self.warm_start or self._surely_guarded(measure))):
             return False
         margin = CONFIDENCE * measure.standard_error
         below = measure.accuracy < self.threshold + margin
@@ -42,10 +52,18 @@ class StopBelow:
 
     def stops(self, round_: int, measure: TrainingMeasure, armed: bool) -> bool:
         """Whether the game ends after this round; ``armed``: accuracy was above the threshold in an earlier one."""
-        return armed and round_ >= self.warm_start and not self.is_above(measure)
+        if not armed or round_ < self.warm_start or self.is_above(measure):
+            return False
+        return measure.spread <= self.spread and measure.bias <= self.bias
+
+    def _surely_guarded(self, measure: TrainingMeasure) -> bool:
+        margin = 2 * CONFIDENCE * measure.worst_error
+        return measure.spread - margin > self.spread or measure.bias - margin > self.bias
 
     def __str__(self) -> str:
-        return f"stops below {self.threshold:.2f} after {self.warm_start} rounds"
+        guards = [f"{name} at most {limit:.2f}" for name in GUARDS if (limit := getattr(self, name)) < 1]
+        only = f", {' and '.join(guards)}," if guards else ""
+        return f"stops below {self.threshold:.2f}{only} after {self.warm_start} rounds"
 
 
 def warm_start_rounds(rules: Rules, samples: dict[str, int]) -> int:

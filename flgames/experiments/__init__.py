@@ -35,6 +35,12 @@ EXPERIMENTS = {
             "do simultaneous play, memory and Fast need fewer?",
             main_table.rounds,
         ),
+        Experiment(
+            "table-stopping",
+            "The same games, stopped with and without guards",
+            "is it the game that misses, or the rule that stops it?",
+            main_table.stopping,
+        ),
         Experiment("table-classes", "More classes", "does it work with 5 and 10 classes?", grids.classes),
         Experiment("table-clients", "More clients", "does it work with 2 to 10 clients?", grids.clients),
         Experiment("figure-clients", "Cost against clients", "what do more clients cost?", grids.clients),

@@ -7,8 +7,13 @@ from flgames.experiments.case import BENCHMARKS, SMALL, Case, Scope, games, on
 
 CLASSES = (2, 5, 10)
 
-CLIENTS = {"2": {"clients": 2}, "3": {"clients": 3}, "5": {"clients": 5}, "5-uneven": {"flips": "5-uneven"},
-           "10": {"clients": 10}}  # fmt: skip
+CLIENTS: dict[str, dict[str, object]] = {
+    "2": {"clients": 2},
+    "3": {"clients": 3},
+    "5": {"clients": 5},
+    "5-uneven": {"flips": "5-uneven"},
+    "10": {"clients": 10},
+}
 """The paper's rows, and what each means here."""
 
 ENDS = ("2", "10")
