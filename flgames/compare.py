@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from statistics import fmean
 
 from flgames.contest import Stage
 from flgames.data.catalogue import BenchmarkOptions
-from flgames.data.clients import input_shape
-from flgames.entry import Clients, Entry
+from flgames.entry import Entry
 from flgames.errors import Diverged
 from flgames.lineup import default_lineup, entry
-from flgames.rules import batches_in
 from flgames.store import Match, Store
 
 DEFAULT_SEEDS = range(5)
@@ -54,50 +50,23 @@ class Comparison:
 
 
 def play_all(
-    matches: Iterable[Match], store: Store, stage: Stage, on_end: Callable[[Match], None] = lambda _: None
+    matches: Iterable[Match],
+    store: Store,
+    stage: Callable[[Match], Stage],
+    on_end: Callable[[Match], None] = lambda _: None,
 ) -> None:
-    """Play those matches that the store does not have. One that diverges is reported when all others have ended."""
+    """Play matches to their ends. One that diverges is reported when all others have ended."""
     diverged = []
     for match in matches:
+        folder = store.folder(match)
+        if folder.result is None:
+            try:
+                stage(match).play(folder, match.entry, match.entry.benchmark(match.options), match.seed)
+            except Diverged as error:
+                diverged.append(f"{match.entry.title}, seed {match.seed}: {error}")
+                continue
         if store.find(match) is None:
-            folder = store.folder(match)
-            if folder.result is None:
-                try:
-                    stage.play(folder, match.entry, match.entry.benchmark(match.options), match.seed)
-                except Diverged as error:
-                    diverged.append(f"{match.entry.title}, seed {match.seed}: {error}")
-                    continue
             store.keep(match)
-            on_end(match)
+        on_end(match)
     if diverged:
-        raise Diverged(" ".join(diverged) + " All others have been played: leave it out of --methods.")
-
-
-USUAL_GAME = 200
-"""Rounds after which a game that has a rule is guessed to stop."""
-
-MACHINE = 5e10
-"""Multiplications a second of a small machine. A wrong guess is corrected as the work goes on."""
-
-
-def usual_rounds(entry: Entry) -> int:
-    """After how many rounds an entry ends, as far as one can tell."""
-    return min(entry.rounds, USUAL_GAME) if entry.stop_below else entry.rounds
-
-
-def expected_seconds(entry: Entry, matches: Iterable[Match], store: Store, clients: Clients) -> float:
-    """How long a match of this entry takes: as long as others did, or a guess from its matrix products."""
-    known = [result["seconds"] for result in map(store.find, matches) if result]
-    return fmean(known) if known else guessed_seconds(entry, clients)
-
-
-def guessed_seconds(entry: Entry, clients: Clients) -> float:
-    """From the matrix products of its rounds. ``clients`` are the benchmark's, whatever the entry makes of them."""
-    rules, width = entry.rules, entry.network.width
-    *channels, height, breadth = input_shape(clients)
-    pixels = entry.side**2 if entry.side else height * breadth
-    samples = entry.measure_samples / 3
-    for client in clients.values():
-        batches = batches_in(rules.get("batches", rules.get("local_steps", 1)), len(client), rules["batch_size"])
-        samples += min(batches * rules["batch_size"], len(client))
-    return 3 * usual_rounds(entry) * samples * width * (math.prod(channels) * pixels + width) / MACHINE
+        raise Diverged(" ".join(diverged) + " All others have been played.")

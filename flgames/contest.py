@@ -141,11 +141,10 @@ def _result(folder: GameFolder, play: Play, end: End, profile: InvarianceProfile
     }
 
 
-def load_model(run: RunFolder, entry: Entry, seed: int) -> Ensemble:
+def load_model(folder: GameFolder, entry: Entry, options: BenchmarkOptions) -> Ensemble:
     """The final model of a game, ready to predict."""
-    folder = run.game(entry.slug, seed)
     if folder.result is None:
         raise UserError(f"{folder.path} has no model: that game has not ended.")
-    method = entry.make(tuple(folder.result["input_shape"]), benchmark(run.settings).classes)
+    method = entry.make(tuple(folder.result["input_shape"]), benchmark(options).classes)
     tensors = safetensors.torch.load_file(folder.path / "model.safetensors")
     return Ensemble.from_tensors(method.learnt, tensors)

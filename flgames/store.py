@@ -67,6 +67,10 @@ class Store:
         played = self.read(match)
         return played["result"] if played else None
 
+    def has_model(self, match: Match) -> bool:
+        """Whether the model of a match is on this machine, where it was played."""
+        return (self.root / "games" / match.stem / "model.safetensors").exists()
+
     def begun(self, match: Match) -> int:
         """Rounds that a match has played which has not ended."""
         path = self.root / "games" / match.stem / "measures.jsonl"

@@ -89,7 +89,7 @@ def test_settings_are_resolved(finished: Path) -> None:
 def test_the_final_model_can_be_loaded(finished: Path) -> None:
     folder = RunFolder.open(finished)
     game = entries(folder.settings)[1]
-    model = load_model(folder, game, 0)
+    model = load_model(folder.game(game.slug, 0), game, folder.settings)
     assert model.names == ("client-1", "client-2")
 
 
@@ -121,7 +121,8 @@ def test_any_baseline_can_be_played_against(tmp_path: Path) -> None:
     assert play(tmp_path / "run", "--against", "vrex").exit_code == 0
     assert "| V-REx (train-selected) |" in (tmp_path / "run" / "table.md").read_text()
     folder = RunFolder.open(tmp_path / "run")
-    assert load_model(folder, entries(folder.settings)[0], 0).names == ("model",)
+    first = entries(folder.settings)[0]
+    assert load_model(folder.game(first.slug, 0), first, folder.settings).names == ("model",)
 
 
 def test_says_when_no_rule_fired(tmp_path: Path) -> None:

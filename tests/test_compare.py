@@ -18,9 +18,10 @@ from typer.testing import CliRunner
 
 from flgames import baselines, paper
 from flgames.cli import app
-from flgames.compare import Comparison, guessed_seconds
+from flgames.compare import Comparison
 from flgames.contest import Stage
-from flgames.data.catalogue import BenchmarkOptions, by_name
+from flgames.data.catalogue import BenchmarkOptions
+from flgames.effort import guessed_seconds
 from flgames.lineup import default_lineup, entry
 from flgames.report.comparison import _apart
 from flgames.report.forecast import Forecast, duration
@@ -224,8 +225,7 @@ def test_the_forecast_learns_the_pace_from_what_is_done() -> None:
 def test_full_batches_are_expected_to_take_longer() -> None:
     short = entry("fedsgd", DIGITS)
     full = short.model_copy(update={"rules": short.rules | {"batches": "all"}})
-    clients = by_name("colored-digits").training_clients(0)
-    assert guessed_seconds(full, clients) > 1.5 * guessed_seconds(short, clients) > 0
+    assert guessed_seconds(full, DIGITS) > 1.5 * guessed_seconds(short, DIGITS) > 0
 
 
 def test_labels_do_not_lie_on_each_other() -> None:

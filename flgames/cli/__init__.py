@@ -10,7 +10,9 @@ from flgames import __version__
 from flgames.cli.bench import bench
 from flgames.cli.compare import compare
 from flgames.cli.data import data
+from flgames.cli.explain import explain_runs
 from flgames.cli.play import play
+from flgames.cli.reproduce import reproduce
 from flgames.cli.search import search
 
 app = typer.Typer(
@@ -23,6 +25,8 @@ app = typer.Typer(
 app.command()(play)
 app.command()(compare)
 app.command()(search)
+app.command()(reproduce)
+app.command("explain")(explain_runs)
 app.add_typer(data)
 app.command()(bench)
 

@@ -15,11 +15,11 @@ from flgames.baselines import BASELINES, CHOSEN, trials
 from flgames.cli import options
 from flgames.cli.errors import exit_codes
 from flgames.cli.signals import signals
-from flgames.compare import guessed_seconds
 from flgames.contest import Interrupted, check, chosen_device
 from flgames.data.catalogue import NAMES as BENCHMARKS
 from flgames.data.catalogue import BenchmarkOptions
-from flgames.entry import Clients, Entry
+from flgames.effort import guessed_seconds
+from flgames.entry import Entry
 from flgames.errors import unknown
 from flgames.report.console import make_console
 from flgames.report.fetching import fetch
@@ -53,14 +53,14 @@ def search(
         torch.set_num_threads(threads or usable_threads())
         with options.results_folder(out):
             work = Search(chosen, out / "search", chosen_device(device), seed)
-            _play(work, names, source.training_clients(seed), console)
+            _play(work, names, console)
             _show(work, names, source.title, console)
 
 
-def _play(work: Search, names: Sequence[str], clients: Clients, console: Console) -> None:
+def _play(work: Search, names: Sequence[str], console: Console) -> None:
     tried = [entry for name in names for entry in trials(name)]
     waiting = {str(work.path(entry)): entry for entry in tried if work.find(entry) is None}
-    forecast = Forecast({path: guessed_seconds(entry, clients) for path, entry in waiting.items()})
+    forecast = Forecast({path: guessed_seconds(entry, work.options) for path, entry in waiting.items()})
     with signals(console) as interrupted, WorkBar(console, forecast) as bar:
         for number, (path, entry) in enumerate(waiting.items(), start=1):
 

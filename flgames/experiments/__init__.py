@@ -9,6 +9,9 @@ from flgames.errors import unknown
 from flgames.experiments import ablations, grids, main_table
 from flgames.experiments.case import Case, Scope
 
+QUICK_ROUNDS = 120
+"""At most, in a quick version."""
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -17,7 +20,14 @@ class Experiment:
     name: str
     title: str
     asks: str
-    cases: Callable[[Scope], list[Case]] = lambda _: []
+    declared: Callable[[Scope], list[Case]] = lambda _: []
+    needs_models: bool = False
+    """Whether results are not enough: models stay on the machine where they were played."""
+
+    def cases(self, scope: Scope) -> list[Case]:
+        """What is played for it."""
+        cases = self.declared(scope)
+        return [case.shortened(QUICK_ROUNDS) for case in cases] if scope.quick else cases
 
 
 EXPERIMENTS = {
@@ -60,7 +70,7 @@ EXPERIMENTS = {
             "is the game agnostic to the heterogeneity of devices?",
             ablations.participation,
         ),
-        Experiment("figure-lime", "Explained by LIME", "what do the models look at?", ablations.explained),
+        Experiment("figure-lime", "Explained by LIME", "what do the models look at?", ablations.explained, True),
         Experiment("figure-datasets", "The benchmarks", "what do the clients see?"),
     )
 }

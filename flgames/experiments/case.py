@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flgames import paper
 from flgames.data.catalogue import BenchmarkOptions
@@ -50,6 +50,10 @@ class Case:
     seeds: range
     paper: paper.Figure | None = None
     paper_rounds: float | None = None
+
+    def shortened(self, rounds: int) -> Case:
+        """The same, played for so many rounds at most."""
+        return replace(self, entry=self.entry.model_copy(update={"rounds": min(rounds, self.entry.rounds)}))
 
     def matches(self) -> list[Match]:
         return [Match(self.options, self.entry, seed) for seed in self.seeds]

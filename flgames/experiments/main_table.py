@@ -30,7 +30,7 @@ def rounds(scope: Scope) -> list[Case]:
 def stopping(scope: Scope) -> list[Case]:
     """The games with phi fixed on both MNISTs, stopped as in the main table, and then with the guards."""
     return [
-        Case({"method": case.entry.title, "stopped by": name}, case.options, played, case.seeds, case.paper)
+        Case({"method": case.entry.title, "rule": name}, case.options, played, case.seeds, case.paper)
         for benchmark in scope.of(SMALL)
         for case in _games(scope, benchmark)
         if case.entry.rules["representation"] == "fixed"

@@ -8,6 +8,9 @@ from pathlib import Path
 from statistics import fmean
 
 from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from rich.console import Console
 
 from flgames.baselines import is_searched
@@ -57,9 +60,17 @@ def show(comparison: Comparison, store: Store, console: Console) -> None:
 def draw_table(path: Path, title: str, rows: Sequence[Row]) -> None:
     """A line a method: agree and conflict with the span between them, the unseen client, and the paper's figure."""
     figure, axes = pyplot.subplots(figsize=(9.5, 0.42 * len(rows) + 1.9), layout="constrained")
-    ceiling = rows[0].profiles[0].ceiling
+    draw_rows(axes, [(row.title, row) for row in rows])
+    axes.set_title(title)
+    explain_rows(figure)
+    save(figure, path)
+
+
+def draw_rows(axes: Axes, rows: Sequence[tuple[str, Row]]) -> None:
+    """The lines of :func:`draw_table`, each with its name."""
+    ceiling = rows[0][1].profiles[0].ceiling
     axes.axvline(100 * ceiling, color=GREY, linestyle=":", linewidth=1.2)
-    for place, row in enumerate(rows):
+    for place, (_, row) in enumerate(rows):
         agree, conflict, unseen = (row.values(name) for name in ("agree", "conflict", "unseen"))
         axes.plot([fmean(agree), fmean(conflict)], [place, place], color=GREY, linewidth=2.5, alpha=0.4, zorder=1)
         axes.plot(fmean(agree), place, "o", color=AGREE, markersize=7)
@@ -71,19 +82,23 @@ def draw_table(path: Path, title: str, rows: Sequence[Row]) -> None:
                 row.paper.mean, place + 0.24, xerr=row.paper.deviation, fmt="D", color="black", markersize=4,
                 markerfacecolor="white", elinewidth=1,
             )  # fmt: skip
-    for marker, colour, label in (
-        ("o", AGREE, "agree"),
-        ("s", CONFLICT, "conflict"),
-        ("*", UNSEEN, "unseen client (bars: seeds)"),
-        ("D", "black", "unseen client in the paper"),
-    ):
-        face = "white" if marker == "D" else colour
-        axes.plot([], [], marker, color=colour, markerfacecolor=face, label=label)
-    axes.set_yticks(range(len(rows)), [row.title for row in rows])
-    axes.set(title=title, xlabel="accuracy on held-out images, %", xlim=(-2, 102), ylim=(len(rows) - 0.4, -0.7))
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+    axes.set(xlabel="accuracy on held-out images, %", xlim=(-2, 102), ylim=(len(rows) - 0.4, -0.7))
     axes.grid(axis="x", alpha=0.2)
-    figure.legend(loc="outside lower center", ncols=4, fontsize=9)
-    save(figure, path)
+
+
+def explain_rows(figure: Figure) -> None:
+    """The legend of :func:`draw_rows`."""
+    handles = [
+        Line2D([], [], marker=marker, color=colour, linestyle="", markerfacecolor=face, label=label)
+        for marker, colour, face, label in (
+            ("o", AGREE, AGREE, "agree"),
+            ("s", CONFLICT, CONFLICT, "conflict"),
+            ("*", UNSEEN, UNSEEN, "unseen client (bars: seeds)"),
+            ("D", "black", "white", "unseen client in the paper"),
+        )
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=9)
 
 
 def draw_profiles(path: Path, title: str, rows: Sequence[Row], training_flips: Sequence[float]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +18,25 @@ MOST_CLIENTS = 12
 """More are not drawn: a picture is looked at, not scrolled through."""
 
 
-def draw_samples(path: Path, source: Benchmark, seed: int) -> None:
+def draw_samples(path: Path, sources: Sequence[Benchmark], seed: int) -> None:
     """A row a client, as many images for each label; captions of contradicting images stand out."""
+    heights = [1.75 * (min(len(source.flips), MOST_CLIENTS) + 1) + 0.6 for source in sources]
+    figure = pyplot.figure(figsize=(1.15 * COLUMNS, sum(heights) + 0.2), layout="constrained")
+    parts = figure.subfigures(len(sources), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for part, source in zip(parts, sources, strict=True):
+        _draw_clients(part, source, seed)
+    noun = sources[0].feature.noun if len(sources) == 1 else "the feature"
+    figure.supxlabel(f"*: label noise.  Caption in orange: {noun} contradicts the label.", fontsize=9, color=GREY)
+    save(figure, path)
+
+
+def _draw_clients(part: SubFigure, source: Benchmark, seed: int) -> None:
     images = source.prepared(seed)
     training = list(source.training_portions(seed).items())
     shown = np.unique(np.linspace(0, len(training) - 1, MOST_CLIENTS).round().astype(int))
     clients = [(*training[place], images.train_images) for place in shown]
     clients.append((HELD_OUT, source.held_out_portion(seed), images.test_images))
-    figure = pyplot.figure(figsize=(1.15 * COLUMNS, 1.75 * len(clients) + 0.8), layout="constrained")
-    strips = figure.subfigures(len(clients), 1, squeeze=False)[:, 0]
+    strips = part.subfigures(len(clients), 1, squeeze=False)[:, 0]
     for (name, portion, published), strip in zip(clients, strips, strict=True):
         flip = source.flips.get(name, source.held_out_flip)
         strip.suptitle(
@@ -33,12 +44,8 @@ def draw_samples(path: Path, source: Benchmark, seed: int) -> None:
             x=0.01, ha="left", fontsize=10, fontweight="bold", color=UNSEEN if name == HELD_OUT else "black",
         )  # fmt: skip
         _draw_strip(strip, source, portion, published)
-    part = f", {len(shown)} of {len(training)} training clients" if len(shown) < len(training) else ""
-    figure.suptitle(source.title + part)
-    figure.supxlabel(
-        f"*: label noise.  Caption in orange: {source.feature.noun} contradicts the label.", fontsize=9, color=GREY
-    )
-    save(figure, path)
+    some = f", {len(shown)} of {len(training)} training clients" if len(shown) < len(training) else ""
+    part.suptitle(source.title + some)
 
 
 def _draw_strip(strip: SubFigure, source: Benchmark, portion: Portion, published: np.ndarray) -> None:

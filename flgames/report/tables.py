@@ -87,16 +87,16 @@ class Row:
             mark = " reversed"
         return {
             "method": self.title,
-            "train": _spread(self.values("train")),
-            "unseen client": _spread(self.values("unseen")) + mark,
+            "train": spread(self.values("train")),
+            "unseen client": spread(self.values("unseen")) + mark,
             "paper": str(self.paper or ""),
-            "agree": _spread(self.values("agree")),
-            "conflict": _spread(self.values("conflict")),
-            "mean": _spread(self.values("mean")),
-            "flip rate": _spread(self.values("flip_rate")),
-            "rounds": _spread(self.values("rounds"), ".0f"),
-            "MB up": _spread(self.values("megabytes_up"), ".0f"),
-            "MB down": _spread(self.values("megabytes_down"), ".0f"),
+            "agree": spread(self.values("agree")),
+            "conflict": spread(self.values("conflict")),
+            "mean": spread(self.values("mean")),
+            "flip rate": spread(self.values("flip_rate")),
+            "rounds": spread(self.values("rounds"), ".0f"),
+            "MB up": spread(self.values("megabytes_up"), ".0f"),
+            "MB down": spread(self.values("megabytes_down"), ".0f"),
             "seconds": f"{statistics.median(seconds):.0f}" if (seconds := self.values("seconds")) else "",
             "stopped by": self.ends,
         }
@@ -181,7 +181,8 @@ def csv_table(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def _spread(values: Sequence[float], form: str = ".1f") -> str:
+def spread(values: Sequence[float], form: str = ".1f") -> str:
+    """Mean and standard deviation, as people read them."""
     if not values:
         return ""
     mean = format(statistics.fmean(values), form)

@@ -1,0 +1,71 @@
+"""Matches are played with a bar that says how long the rest takes; a signal ends them between rounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import torch
+import typer
+from rich.console import Console
+
+from flgames.cli.signals import signals
+from flgames.compare import play_all
+from flgames.contest import Interrupted, Stage
+from flgames.effort import expected_seconds, usual_rounds
+from flgames.entry import Entry
+from flgames.play import Round
+from flgames.report.forecast import Forecast, WorkBar, duration
+from flgames.stopping import StopBelow
+from flgames.store import Match, Store
+
+
+def play_waiting(
+    matches: Sequence[Match], store: Store, device: torch.device, console: Console, models: bool = False
+) -> None:
+    """Play those matches that the store does not have, in the order given; with ``models``, also those whose model
+    lies on another machine."""
+    waiting = [match for match in matches if store.find(match) is None or (models and not store.has_model(match))]
+    if not waiting:
+        console.print(f"{len(matches)} matches, all played before")
+        return
+    seconds = expectations(matches, store)
+    forecast = Forecast({match.stem: seconds[match.stem] for match in waiting})
+    for match in waiting:
+        forecast.found(match.stem, min(0.9, store.begun(match) / usual_rounds(match.entry)))
+    time = duration(forecast.left(0.0))
+    console.print(f"{len(matches)} matches, {len(matches) - len(waiting)} of them played before; about {time} to play")
+
+    with signals(console) as interrupted, WorkBar(console, forecast) as bar:
+
+        def stage(match: Match) -> Stage:
+            where = f"{match.options.benchmark} " if len({each.options.benchmark for each in waiting}) > 1 else ""
+
+            def on_round(entry: Entry, seed: int, rule: StopBelow | None, round_: Round) -> None:
+                done, train = (round_.round + 1) / usual_rounds(entry), round_.measure.accuracy
+                what = f"{where}{entry.slug} {seed}: round {round_.round + 1}/{entry.rounds}, train {train:.3f}"
+                bar(match.stem, min(done, 0.99), what)
+
+            return Stage(device, on_round, interrupted)
+
+        def on_end(match: Match) -> None:
+            bar(match.stem, 1.0, f"{match.entry.slug} {match.seed}: ended")
+
+        try:
+            play_all(waiting, store, stage, on_end)
+        except Interrupted:
+            console.print("Stopped; the state is saved. The same command goes on.")
+            raise typer.Exit(130) from None
+
+
+def expectations(matches: Sequence[Match], store: Store) -> dict[str, float]:
+    """How many seconds each match is expected to take: as the same one did with other seeds."""
+    alike: dict[str, list[Match]] = {}
+    for match in matches:
+        alike.setdefault(json.dumps(match.what | {"seed": None}, sort_keys=True), []).append(match)
+    return {
+        match.stem: seconds
+        for group in alike.values()
+        for seconds in [expected_seconds(group, store)]
+        for match in group
+    }

@@ -1,0 +1,48 @@
+"""figure-lime: the models of its matches, explained; and whether that agrees with the flip rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+from rich.console import Console
+
+from flgames.contest import load_model
+from flgames.data.catalogue import benchmark
+from flgames.explain import chosen_rows, explain
+from flgames.files import write_atomically
+from flgames.report.explanations import draw_explanations, share_table, shares
+from flgames.report.lines import Line
+from flgames.store import Store
+
+IMAGES = 32
+"""What a share is the mean of; the first few of them are drawn."""
+
+DRAWN = 8
+
+
+def show_lime(stem: Path, lines: Sequence[Line], store: Store, console: Console) -> list[Path]:
+    """Explain the first seed's models, draw some images and write a table of shares: the files that were made."""
+    if not lines:
+        return []
+    options = lines[0].case.options
+    source, seed = benchmark(options), lines[0].played[0]["seed"]
+    held_out = source.held_out_client(seed)
+    rows = chosen_rows(held_out, IMAGES)
+    noun, explained, flip_rates = source.feature.noun, {}, {}
+    for line in lines:
+        console.print(f"explaining {line.label}: {len(rows)} images ...")
+        model = load_model(store.folder(line.case.matches()[0]), line.case.entry, options)
+        explained[line.label] = explain(model, held_out, rows, seed)
+        flip_rates[line.label] = line.played[0]["result"]["profile"]["flip_rate"]
+    pictures = {name: explanations[:DRAWN] for name, explanations in explained.items()}
+    picture, table = stem.with_suffix(".png"), stem.with_name(stem.name + "-shares.csv")
+    draw_explanations(picture, f"{source.title}, seed {seed}: explained by LIME", pictures, noun)
+    console.print(share_table(f"{source.title}: what {noun} takes of a prediction, %", explained, flip_rates, noun))
+    text = "method,images,spurious_share_mean,spurious_share,flip_rate\n"
+    for name, explanations in explained.items():
+        mean = fmean(each.share for each in explanations)
+        text += f"{name},{len(explanations)},{mean:.4f},{shares(explanations)},{flip_rates[name]:.4f}\n"
+    write_atomically(table, text)
+    return [picture, table]
