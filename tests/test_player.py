@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -13,7 +14,7 @@ from flgames.data.clients import ArraySamples, BatchStream
 from flgames.memory import PHI
 from flgames.methods.fl_games import FLGames
 from flgames.models import Architecture, Ensemble, initial_weights
-from flgames.rules import Rules
+from flgames.rules import Rules, steps_of
 from tests.toys import flat, perceptrons, random_clients, seat
 
 
@@ -201,3 +202,14 @@ def test_phi_is_published_under_its_own_name() -> None:
     assert server.known.players == ("a", "b")
     method.round(server, 0, 0)
     assert server.known.phi.key == (PHI, 1)
+
+
+def test_devices_draw_their_own_number_of_steps_once() -> None:
+    names = [f"client-{k}" for k in range(1, 11)]
+    steps = [steps_of("1-10", 6000, 256, 0, name) for name in names]
+    assert steps == [steps_of("1-10", 6000, 256, 0, name) for name in names]
+    assert len(set(steps)) > 3
+    assert set(steps) <= set(range(1, 11))
+    assert steps_of("10%", 6000, 256, 0, "client-1") == 2
+    with pytest.raises(ValidationError, match="from few steps to more"):
+        Rules(local_steps="10-1")

@@ -128,3 +128,28 @@ def test_the_measure_grows_to_every_sample() -> None:
     near = StopBelow(measure.accuracy, 0)
     play.rule = near
     assert play._decide(0, measure).exact
+
+
+def two_clients(first: list[list[int]], second: list[list[int]]) -> TrainingMeasure:
+    counts = {"a": Counts(torch.tensor(first), 0.0), "b": Counts(torch.tensor(second), 0.0)}
+    return TrainingMeasure(counts, {name: each.samples for name, each in counts.items()})
+
+
+def test_guards_tell_why_accuracy_is_low() -> None:
+    invariant = two_clients([[35, 15], [15, 35]], [[36, 14], [15, 35]])
+    shortcut = two_clients([[35, 15], [15, 35]], [[45, 5], [15, 35]])
+    biased = two_clients([[10, 40], [5, 45]], [[10, 40], [5, 45]])
+    assert invariant.spread == pytest.approx(0.01)
+    assert biased.bias == pytest.approx(0.35), "85% are called 1, 50% are"
+    rule = StopBelow(0.9, 0, spread=0.02, bias=0.1)
+    assert [rule.stops(5, each, True) for each in (invariant, shortcut, biased)] == [True, False, False]
+    assert all(StopBelow(0.9, 0).stops(5, each, True) for each in (invariant, shortcut, biased))
+    assert "spread at most 0.02 and bias at most 0.10" in str(rule)
+
+
+def test_what_is_surely_guarded_is_not_counted_further() -> None:
+    few = [Counts(torch.tensor(confusion), 0.0) for confusion in ([[100, 400], [50, 450]], [[100, 400], [50, 450]])]
+    estimate = TrainingMeasure(dict(zip("ab", few, strict=True)), {"a": 30_000, "b": 30_000})
+    assert StopBelow(0.6, 0).is_unsure(5, estimate, True)
+    assert not StopBelow(0.6, 0, bias=0.1).is_unsure(5, estimate, True)
+    assert StopBelow(0.6, 0, bias=0.3).is_unsure(5, estimate, True), "0.35 may be 0.3"

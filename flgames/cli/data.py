@@ -98,7 +98,7 @@ def show(
             kinds = [kind for kind, its_label in source.labels.items() if its_label == label]
             console.print(f"label {label}: {', '.join(kinds)}", soft_wrap=True)
         try:
-            draw_samples(path, [source], seed)
+            draw_samples(path, source, seed)
         except OSError as error:
             raise UserError(f"{path} can't be written: {error.strerror}.") from None
         console.print(str(path), soft_wrap=True, style="bold")

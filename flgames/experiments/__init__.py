@@ -9,7 +9,7 @@ from flgames.errors import unknown
 from flgames.experiments import ablations, grids, main_table
 from flgames.experiments.case import Case, Scope
 
-QUICK_ROUNDS = 120
+QUICK_ROUNDS = 200
 """At most, in a quick version."""
 
 

@@ -169,7 +169,8 @@ def fast(path: Path, title: str, lines: Lines) -> None:
                 right.bar(spot, fmean(firsts), width * 0.9, color=colour)
             missing = len(seeds) - len(firsts)
             if missing:
-                right.text(spot, 12, f"{missing} never", rotation=90, ha="center", va="bottom", fontsize=8)
+                never = {"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "va": "bottom"}
+                right.annotate(f"{missing} never", (spot, 0), rotation=90, fontsize=8, **never)
     left.axhline(0.75, color=GREY, linestyle=":", linewidth=1)
     left.set(
         xlabel="round (phi and predictors in turn)", ylabel="training accuracy", ylim=(0.3, 0.9), title=lines[0].section

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
@@ -37,7 +38,8 @@ def draw_explanations(path: Path, title: str, explained: Explained, noun: str) -
             right = "" if each.prediction == each.label else " (wrong)"
             panel.set_title(f"says {each.prediction}{right}", fontsize=9)
             panel.set_xlabel(f"{noun} {each.share:.0%}", fontsize=9, color=UNSEEN if each.share > 0.5 else GREY)
-        row[0].set_ylabel(f"{name}\n{noun}: {_mean(explanations):.0%}", fontsize=9)
+        wrapped = textwrap.fill(name, 20)
+        row[0].set_ylabel(f"{wrapped}\n{noun}: {_mean(explanations):.0%}", fontsize=9)
     for panel in panels.flat:
         panel.set(xticks=[], yticks=[])
     figure.suptitle(f"{title}\norange speaks for what is said, purple against; below: the share of {noun}", fontsize=11)

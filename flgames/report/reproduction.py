@@ -18,7 +18,7 @@ from flgames.report import drawings
 from flgames.report.lime import show_lime
 from flgames.report.lines import Line, csv_of, markdown
 from flgames.report.remarks import majority_shares, remarks
-from flgames.report.samples import draw_samples
+from flgames.report.samples import draw_benchmarks
 from flgames.report.tables import reference_rows
 from flgames.store import Store
 
@@ -70,7 +70,7 @@ def show(experiment: Experiment, scope: Scope, store: Store, console: Console) -
         PICTURES[experiment.name](files[-1], experiment.title, drawn)
     if experiment.name == "figure-datasets":
         files.append(stem.with_suffix(".png"))
-        draw_samples(files[-1], datasets(scope), 0)
+        draw_benchmarks(files[-1], datasets(scope), 0)
     if experiment.name == "figure-lime":
         files += show_lime(stem, [line for line in drawn if store.has_model(line.case.matches()[0])], store, console)
     for file in files:

@@ -18,8 +18,13 @@ MOST_CLIENTS = 12
 """More are not drawn: a picture is looked at, not scrolled through."""
 
 
-def draw_samples(path: Path, sources: Sequence[Benchmark], seed: int) -> None:
+def draw_samples(path: Path, source: Benchmark, seed: int) -> None:
     """A row a client, as many images for each label; captions of contradicting images stand out."""
+    draw_benchmarks(path, [source], seed)
+
+
+def draw_benchmarks(path: Path, sources: Sequence[Benchmark], seed: int) -> None:
+    """Samples of several benchmarks in one picture."""
     heights = [1.75 * (min(len(source.flips), MOST_CLIENTS) + 1) + 0.6 for source in sources]
     figure = pyplot.figure(figsize=(1.15 * COLUMNS, sum(heights) + 0.2), layout="constrained")
     parts = figure.subfigures(len(sources), 1, squeeze=False, height_ratios=heights)[:, 0]

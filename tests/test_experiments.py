@@ -1,0 +1,228 @@
+"""Every table and figure of the paper by one command: declared right, drawn from real matches, none played twice."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from flgames import baselines, experiments, paper
+from flgames.cli import app
+from flgames.compare import Comparison
+from flgames.experiments import EXPERIMENTS, Case, Scope, ablations
+from flgames.experiments.case import BENCHMARKS, on
+from flgames.lineup import entry
+from flgames.measures import InvarianceProfile
+from flgames.report import lime
+from flgames.report.drawings import first_below
+from flgames.report.lines import NOT_PLAYED, Line
+
+NAMES = [
+    "table-accuracy", "table-rounds", "table-stopping", "table-classes", "table-clients", "figure-clients",
+    "figure-memory", "figure-fast", "figure-exact-response", "figure-participation", "figure-lime", "figure-datasets",
+]  # fmt: skip
+
+
+def cases(name: str, **scope: Any) -> list[Case]:
+    return EXPERIMENTS[name].cases(Scope(**scope))
+
+
+def test_every_table_and_figure_has_a_name() -> None:
+    assert list(EXPERIMENTS) == NAMES
+
+
+def test_the_main_table_is_the_papers() -> None:
+    table = cases("table-accuracy")
+    assert len(table) == 4 * 12
+    assert all(case.paper for case in table), "the paper prints every cell"
+    printed = [case for case in table if case.labels["method"] == "Parallel V-FL Games (Smooth + Fast)"]
+    assert [case.paper and case.paper.mean for case in printed] == [65.73, 69.41, 49.89, 68.91]
+    assert [len(case.seeds) for case in printed] == [5, 5, 2, 2]
+
+
+def test_rounds_are_printed_for_three_benchmarks() -> None:
+    rounds = {(case.options.benchmark, case.labels["method"]): case.paper_rounds for case in cases("table-rounds")}
+    assert rounds["colored-dsprites", "Parallel V-FL Games (Smooth + Fast)"] == 203.0
+    assert [value for (name, _), value in rounds.items() if name == "colored-mnist"] == [None] * 8
+    assert sum(value is not None for value in rounds.values()) == 24
+
+
+def test_two_classes_stand_beside_the_main_table_not_beside_the_pasted_rows() -> None:
+    two = next(case for case in cases("table-classes") if case.options.benchmark == "colored-fashion-mnist")
+    assert two.labels == {"method": "Sequential F-FL Games", "classes": "2"}
+    assert two.paper == paper.Figure(68.40, 1.83), "the class table prints CIFAR10's 47.36 there"
+    assert two.matches()[0].key == cases("table-accuracy")[12 + 4].matches()[0].key, "and it is the same match"
+
+
+def test_clients_of_the_two_larger_benchmarks_are_played_at_the_ends() -> None:
+    seeds = {(case.options.benchmark, case.labels["clients"]): len(case.seeds) for case in cases("table-clients")}
+    assert seeds["colored-mnist", "5-uneven"] == seeds["spurious-cifar10", "2"] == seeds["colored-dsprites", "10"] == 2
+    assert seeds["spurious-cifar10", "3"] == 0
+    assert {len(case.seeds) for case in cases("table-clients", seeds=3)} == {3}
+    uneven = next(case for case in cases("table-clients") if case.labels["clients"] == "5-uneven")
+    assert uneven.options.flips == (0.3, 0.2, 0.19, 0.12, 0.1)
+    printed = {case.options.benchmark for case in cases("table-clients") if case.paper}
+    assert printed == set(BENCHMARKS) - {"colored-mnist"}
+
+
+def test_compare_and_reproduce_share_their_matches() -> None:
+    compared = Comparison(on("colored-mnist"), ("fedavg", "sequential-f-fl-games"), range(1)).matches()
+    reproduced = {match.key for case in cases("table-accuracy") for match in case.matches()}
+    assert {match.key for match in compared} <= reproduced
+
+
+def test_a_curve_with_probes_is_a_match_of_its_own() -> None:
+    curve = cases("figure-memory")[0].matches()[0]
+    assert curve.entry.probe_every == ablations.PROBE_EVERY
+    assert curve.entry.stop_below is None
+    bare = curve.entry.model_copy(update={"probe_every": 0})
+    assert bare.decides() != curve.entry.decides(), "the store must not answer with one that has no probes"
+
+
+def played(unseen: float, agree: float, conflict: float, rounds: int = 10, clients: int = 2) -> dict[str, Any]:
+    profile = InvarianceProfile(agree, conflict, 0.1, unseen, 0.9, 0.75)
+    result = {
+        "profile": profile.as_dict(), "train": 0.6, "rounds": rounds, "end": "rule", "rule": "...", "stop_below": 0.6,
+        "bytes_up": 1_000_000, "bytes_down": 2_000_000, "seconds": 1.0,
+        "train_of": {f"client-{k}": 0.6 for k in range(1, clients + 1)},
+    }  # fmt: skip
+    return {"seed": 0, "result": result, "train_curve": [0.8, 0.6, 0.8]}
+
+
+def line(*seeds: dict[str, Any], name: str = "parallel-f-fl-games", **rules: Any) -> Line:
+    options = on("colored-mnist")
+    played_by = entry(name, options)
+    played_by = played_by.model_copy(update={"rules": played_by.rules | rules})
+    case = Case({"method": "x"}, options, played_by, range(2), paper.Figure(67.0, 2.0), 20.0)
+    return Line(case, seeds)
+
+
+@pytest.mark.parametrize(
+    ("unseen", "agree", "conflict", "mark"),
+    [
+        (0.64, 0.6, 0.6, "within 2 sd"),
+        (0.62, 0.6, 0.6, "lower"),
+        (0.72, 0.7, 0.7, "higher"),
+        (0.77, 0.4, 0.8, "reversed"),
+        (0.68, 0.4, 0.7, "within 2 sd"),
+    ],
+)
+def test_marks(unseen: float, agree: float, conflict: float, mark: str) -> None:
+    assert line(played(unseen, agree, conflict)).mark == mark
+    assert line(played(unseen - 0.01, agree, conflict), played(unseen + 0.01, agree, conflict)).mark == mark
+
+
+def test_what_a_line_says() -> None:
+    cells = line(played(0.64, 0.6, 0.6, rounds=10), played(0.66, 0.6, 0.6, rounds=20)).cells()
+    assert cells["seeds"] == "2"
+    assert cells["paper"] == "67.0 ± 2.0"
+    assert cells["ratio"] == "0.75"
+    assert cells["MB"] == "3"
+    assert cells["oscillation"] == "20.00"
+    assert line().cells()["seeds"] == NOT_PLAYED
+    assert line().record()["seeds"] == 0
+
+
+def test_moves_are_those_of_predictors() -> None:
+    game = played(0.64, 0.6, 0.6, rounds=10)
+    assert line(game).moves == [20]
+    assert line(game, name="sequential-f-fl-games").moves == [10]
+    assert line(game, name="parallel-v-fl-games").moves == [10], "phi moves in every other round"
+    ten = played(0.64, 0.6, 0.6, rounds=10, clients=10)
+    assert line(ten, participation=0.2).moves == [20]
+    assert line(game, name="fedavg").moves == []
+
+
+def test_the_first_round_below_a_level() -> None:
+    assert first_below([0.5] * 30 + [0.8, 0.8, 0.6], 0.7) == 33, "it must have been above"
+    assert first_below([0.8, 0.6] * 5, 0.7) is None, "the first rounds are not looked at"
+
+
+SHORT = 2
+
+
+@pytest.fixture(scope="module")
+def few() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiments, "QUICK_ROUNDS", SHORT)
+        patch.setattr(baselines, "STEPS", 10)
+        patch.setattr(lime, "IMAGES", 2)
+        yield
+
+
+def reproduce(*arguments: str | Path) -> Any:
+    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory, few: None) -> tuple[Path, str]:
+    out = tmp_path_factory.mktemp("reproduce") / "results"
+    result = reproduce("all", "--quick", "--out", out, "--threads", "1", "--offline")
+    assert result.exit_code == 0, result.output
+    return out, result.output
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_runs_and_leaves_its_files(everything: tuple[Path, str], name: str) -> None:
+    out, _ = everything
+    if name != "figure-datasets":
+        page = (out / f"quick-{name}.md").read_text()
+        assert f"flgames reproduce {name} --quick" in page
+        assert NOT_PLAYED not in page
+        records = list(csv.DictReader((out / f"quick-{name}.csv").read_text().splitlines()))
+        assert len(records) == len(EXPERIMENTS[name].cases(Scope(quick=True)))
+        assert {record["seeds"] for record in records} == {"1"}
+    assert (out / f"quick-{name}.png").exists() == (
+        name.startswith("figure") or name in ("table-accuracy", "table-stopping")
+    )
+
+
+def test_nothing_is_played_twice_not_even_for_another_figure(everything: tuple[Path, str]) -> None:
+    out, printed = everything
+    files = list((out / "runs" / "colored-digits").glob("*.json"))
+    distinct = {match.key for name in NAMES for case in cases(name, quick=True) for match in case.matches()}
+    assert f"{len(distinct)} matches, 0 of them played before" in printed
+    assert len(files) == len(distinct)
+    again = reproduce("figure-clients", "--quick", "--out", out, "--threads", "1")
+    assert "10 matches, all played before" in again.output
+
+
+def test_models_that_lie_elsewhere_are_played_again_for_lime_only(everything: tuple[Path, str], tmp_path: Path) -> None:
+    out, _ = everything
+    (tmp_path / "runs").symlink_to(out / "runs")
+    result = reproduce("figure-lime", "--quick", "--out", tmp_path, "--threads", "1")
+    assert result.exit_code == 0, result.output
+    assert "3 matches, all played before" in result.output
+    assert "3 matches, 0 of them played before" in result.output
+    shares = list(csv.DictReader((out / "quick-figure-lime-shares.csv").read_text().splitlines()))
+    again = list(csv.DictReader((tmp_path / "quick-figure-lime-shares.csv").read_text().splitlines()))
+    assert shares == again, "a match played again gives the same model"
+
+
+def test_what_has_not_been_played_is_said_to_be_so(tmp_path: Path, few: None) -> None:
+    result = reproduce("table-rounds", "--quick", "--no-play", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "quick-table-rounds.md").read_text()
+    assert "from 0 matches of 8" in page
+    assert page.count(NOT_PLAYED) == 8
+
+
+def test_the_list_says_what_each_needs_and_how_long_it_takes(tmp_path: Path) -> None:
+    result = reproduce("--list", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    for name in NAMES:
+        assert name in result.output
+    assert "captum" in result.output
+    assert not list(tmp_path.iterdir()), "a list makes nothing"
+
+
+def test_names_that_do_not_exist() -> None:
+    wrong = reproduce("table-acuracy")
+    assert wrong.exit_code == 2
+    assert "table-accuracy" in wrong.output
+    assert "--list" in reproduce().output
+    assert "colored-mnist" in reproduce("table-rounds", "--benchmarks", "mnist").output
