@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from flgames.entry import Entry
-from flgames.experiments.case import BENCHMARKS, Case, Scope, games, on
+from flgames.experiments.case import BENCHMARKS, LARGE, Case, Scope, games, on
 from flgames.lineup import entry
 
 MNIST = BENCHMARKS[:1]
 
-ROUNDS = 300
-"""Of a curve whose game is not stopped by its rule."""
+ROUNDS, FEWER_ROUNDS = 300, 150
+"""Of a curve whose game is not stopped by its rule; fewer on the two larger benchmarks."""
 
 PROBE_EVERY = 15
 
@@ -35,10 +35,11 @@ DEVICES: dict[str, dict[str, Any]] = {
 
 def memory(scope: Scope) -> list[Case]:
     """Both F variants in both schedules with the rule off, so that curves can be compared round by round."""
-    curve = {"stop_below": None, "rounds": ROUNDS, "probe_every": PROBE_EVERY}
+    curve = {"stop_below": None, "probe_every": PROBE_EVERY}
     return [
-        Case({"method": each.title}, options, each.model_copy(update=curve), scope.range(2))
+        Case({"method": each.title}, options, each.model_copy(update=curve | {"rounds": rounds}), scope.range(2))
         for benchmark in scope.of(BENCHMARKS)
+        for rounds in [FEWER_ROUNDS if benchmark in LARGE else ROUNDS]
         for options in [on(benchmark)]
         for _, each in games(options, "f-fl-games", "f-fl-games-smooth")
     ]

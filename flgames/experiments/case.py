@@ -14,7 +14,7 @@ from flgames.store import Match
 BENCHMARKS = ("colored-mnist", "colored-fashion-mnist", "spurious-cifar10", "colored-dsprites")
 """The paper's, the two smaller ones first."""
 
-SMALL = BENCHMARKS[:2]
+SMALL, LARGE = BENCHMARKS[:2], BENCHMARKS[2:]
 
 EMBEDDED = "colored-digits"
 """What a quick version is played on: it needs no download, and a game takes seconds."""

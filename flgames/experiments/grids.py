@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flgames import paper
-from flgames.experiments.case import BENCHMARKS, SMALL, Case, Scope, games, on
+from flgames.experiments.case import BENCHMARKS, LARGE, SMALL, Case, Scope, games, on
 
 CLASSES = (2, 5, 10)
 
@@ -44,7 +44,7 @@ def clients(scope: Scope) -> list[Case]:
             {"method": each.title, "clients": number},
             options,
             each,
-            scope.range(2 if benchmark not in BENCHMARKS[2:] or number in ENDS else 0),
+            scope.range(0 if benchmark in LARGE and number not in ENDS else 2),
             paper.with_clients(benchmark, schedule, number),
         )
         for benchmark in scope.of(BENCHMARKS)
