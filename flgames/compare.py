@@ -63,7 +63,7 @@ def play_all(
             try:
                 stage(match).play(folder, match.entry, match.entry.benchmark(match.options), match.seed)
             except Diverged as error:
-                diverged.append(f"{match.entry.title}, seed {match.seed}: {error}")
+                diverged.append(f"{match.stem}: {error}")
                 continue
         if store.find(match) is None:
             store.keep(match)

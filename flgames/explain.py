@@ -68,7 +68,7 @@ def explain(model: nn.Module, held_out: HeldOut, rows: Sequence[int], seed: int 
 
 
 def _explain(model: nn.Module, held_out: HeldOut, row: int, seed: int) -> Explanation:
-    lime_base, regression = _captum()
+    lime_base, regression = captum()
     image, code, label = held_out.images[row], held_out.codes[row].long(), int(held_out.labels[row])
     segments = segments_of(image)
     count = int(segments.max()) + 1
@@ -97,7 +97,8 @@ def _explain(model: nn.Module, held_out: HeldOut, row: int, seed: int) -> Explan
         to_interp_rep_transform=None,
     )
     with torch_seed(seed, "explain", str(row)):
-        beta = lime.attribute(paint(torch.ones(1, count + 1)), n_samples=SAMPLES).reshape(-1).numpy()
+        whole = paint(torch.ones(1, count + 1))
+        beta = lime.attribute(whole, n_samples=SAMPLES, perturbations_per_eval=SAMPLES).reshape(-1).numpy()
     mask = np.append(beta[:count], 0.0)[segments.numpy()]
     picture = held_out.feature.picture(paint(torch.ones(1, count + 1)))[0]
     return Explanation(picture, mask, float(beta[count]), float(np.abs(beta).sum()), label, prediction)
@@ -109,12 +110,11 @@ def chosen_rows(held_out: HeldOut, images: int) -> list[int]:
     return [rows[turn] for turn in range(images) for rows in by_label if turn < len(rows)][:images]
 
 
-def _captum() -> tuple[Any, Any]:
+def captum() -> tuple[Any, Any]:
+    """LimeBase and the linear model that it fits, or a sentence that says how to get them."""
     try:
         from captum._utils.models.linear_model import SkLearnRidge
         from captum.attr import LimeBase
     except ImportError:
-        raise UserError(
-            "Explanations need captum: pip install -c constraints.txt 'flgames[explain]' installs it."
-        ) from None
+        raise UserError("Explanations need captum: pip install -c constraints.txt '.[explain]' installs it.") from None
     return LimeBase, SkLearnRidge

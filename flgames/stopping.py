@@ -61,7 +61,7 @@ class StopBelow:
         return measure.spread - margin > self.spread or measure.bias - margin > self.bias
 
     def __str__(self) -> str:
-        guards = [f"{name} at most {limit:.2f}" for name in GUARDS if (limit := getattr(self, name)) < 1]
+        guards = [f"{name} at most {limit:g}" for name in GUARDS if (limit := getattr(self, name)) < 1]
         only = f", {' and '.join(guards)}," if guards else ""
         return f"stops below {self.threshold:.2f}{only} after {self.warm_start} rounds"
 

@@ -207,7 +207,7 @@ def test_what_has_not_been_played_is_said_to_be_so(tmp_path: Path, few: None) ->
     result = reproduce("table-rounds", "--quick", "--no-play", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     page = (tmp_path / "quick-table-rounds.md").read_text()
-    assert "from 0 matches of 8" in page
+    assert "from 0 matches; the budget has 8" in page
     assert page.count(NOT_PLAYED) == 8
 
 
@@ -226,3 +226,5 @@ def test_names_that_do_not_exist() -> None:
     assert "table-accuracy" in wrong.output
     assert "--list" in reproduce().output
     assert "colored-mnist" in reproduce("table-rounds", "--benchmarks", "mnist").output
+    assert "figure-fast is about colored-mnist" in reproduce("figure-fast", "--benchmarks", "spurious-cifar10").output
+    assert "leave --seeds and --benchmarks out" in " ".join(reproduce("all", "--quick", "--seeds", "2").output.split())

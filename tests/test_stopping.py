@@ -144,7 +144,7 @@ def test_guards_tell_why_accuracy_is_low() -> None:
     rule = StopBelow(0.9, 0, spread=0.02, bias=0.1)
     assert [rule.stops(5, each, True) for each in (invariant, shortcut, biased)] == [True, False, False]
     assert all(StopBelow(0.9, 0).stops(5, each, True) for each in (invariant, shortcut, biased))
-    assert "spread at most 0.02 and bias at most 0.10" in str(rule)
+    assert "spread at most 0.02 and bias at most 0.1" in str(rule)
 
 
 def test_what_is_surely_guarded_is_not_counted_further() -> None:

@@ -43,18 +43,16 @@ def explain_runs(
             raise UserError("These runs have different unseen clients: explain runs of one benchmark and one --seed.")
         source, chosen = benchmark(_options(folders[0])), seeds.pop()
         fetch(source, chosen, console)
-        held_out = source.held_out_client(chosen)
-        rows = chosen_rows(held_out, images)
+        rows = chosen_rows(source.held_out_client(chosen), images)
         explained, flip_rates = {}, {}
         for folder in folders:
             if chosen not in folder.settings.all_seeds:
                 raise UserError(f"{folder.path} was not played with seed {chosen}.")
             for entry in entries(folder.settings):
                 game = folder.game(entry.slug, chosen)
-                name = entry.title
-                if name in explained:
-                    name = f"{name} ({folder.path.name})"
+                name = entry.title if entry.title not in explained else f"{entry.title} ({folder.path})"
                 model = load_model(game, entry, folder.settings)
+                held_out = entry.benchmark(folder.settings).held_out_client(chosen)  # as this entry sees it
                 assert game.result is not None
                 console.print(f"explaining {name}: {len(rows)} images ...")
                 explained[name] = explain(model, held_out, rows, chosen)

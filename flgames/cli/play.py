@@ -69,7 +69,7 @@ def play(
     stop_spread: Annotated[float | None, Option(help="A guard that the paper does not have: stop only while the best and the worst client differ by at most this much, for example 0.01. While a shortcut is used they differ. Default: 1, no guard.", rich_help_panel=STOP)] = None,
     stop_bias: Annotated[float | None, Option(help="The other guard: stop only while labels are said nearly as often as they occur, for example 0.1. Default: 1, no guard.", rich_help_panel=STOP)] = None,
     warm_start: Annotated[int | None, Option(help="Rounds in which it can't stop. Default: the number of players if phi is fixed, else the batches of an epoch; at least 88 for spurious-cifar10 and 59 for colored-dsprites.", rich_help_panel=STOP)] = None,
-    rounds: Annotated[int | None, Option(help="Rounds at most. Default: 500, or 1000 for a variant that learns phi.", rich_help_panel=STOP)] = None,
+    rounds: Annotated[int | None, Option(help="Rounds at most. Default: 500, or 1000 for a variant that learns phi and is not Fast.", rich_help_panel=STOP)] = None,
     measure_samples: Annotated[int | None, Option(help="Training samples that a measure looks at first; more are counted, to the last one, where these can't decide. 0: always all. Default: 2048.", rich_help_panel=STOP)] = None,
     seed: Annotated[int | None, Option(help="Drives data, initialisation, batches and schedule. Default: 0.", rich_help_panel=RUN)] = None,
     seeds: Annotated[int | None, Option(help="Play so many seeds, from --seed on, and show mean and standard deviation. Default: 1.", rich_help_panel=RUN)] = None,

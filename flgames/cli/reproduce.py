@@ -16,12 +16,14 @@ from flgames.cli.errors import exit_codes
 from flgames.cli.playing import expectations, play_waiting
 from flgames.contest import chosen_device
 from flgames.data.catalogue import by_name
-from flgames.errors import UserError, unknown
+from flgames.errors import Diverged, UserError, unknown
 from flgames.experiments import EXPERIMENTS, Experiment, Scope, experiment
 from flgames.experiments.case import BENCHMARKS
+from flgames.explain import captum
 from flgames.report.console import make_console
 from flgames.report.fetching import fetch
 from flgames.report.forecast import duration
+from flgames.report.reproduction import show
 from flgames.settings import usable_threads
 from flgames.store import Match, Store
 
@@ -30,9 +32,9 @@ def reproduce(
     name: Annotated[str | None, typer.Argument(help=f"One of: {', '.join(EXPERIMENTS)}; or all.")] = None,
     listed: Annotated[bool, typer.Option("--list", help="Say what each needs, what has been played and how long the rest takes here.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="A small version in minutes: one seed on the embedded digits, nothing to download. Files are called quick-NAME.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, help="So many seeds for every line. Default: the budget's, 5 or 2; for some lines none.")] = None,
-    benchmarks: Annotated[str | None, typer.Option(help=f"Only these, with commas between them, of: {', '.join(BENCHMARKS)}.")] = None,
-    play: Annotated[bool, typer.Option("--play/--no-play", help="Play what is missing, or only write what there is.")] = True,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Play so many seeds for every line. Default: the budget's, 5 or 2; for some lines none. A table shows whatever has been played.")] = None,
+    benchmarks: Annotated[str | None, typer.Option(help=f"Play only these, with commas between them, of: {', '.join(BENCHMARKS)}.")] = None,
+    play: Annotated[bool, typer.Option("--play/--no-play", help="Play what is missing, or only write tables and figures of what there is.")] = True,
     offline: options.Offline = False,
     out: options.Results = Path("results"),
     device: options.Device = "auto",
@@ -45,13 +47,20 @@ def reproduce(
     console = make_console()
     with exit_codes(), options.network(offline):
         scope = Scope(seeds, _benchmarks(benchmarks), quick)
+        if quick and (seeds or benchmarks):
+            raise UserError("--quick is one seed on the embedded digits: leave --seeds and --benchmarks out.")
         if listed:
             _list(scope, Store(out), console)
             return
         if name is None:
             raise UserError("Which table or figure? flgames reproduce --list shows their names.")
         chosen = list(EXPERIMENTS.values()) if name == "all" else [experiment(name)]
-        chosen_device(device)
+        if not _benchmarks_of(chosen, scope):
+            about = ", ".join(_benchmarks_of(chosen, Scope()))
+            raise UserError(f"{name} is about {about}: none of them is among --benchmarks.")
+        if any(each.explains for each in chosen) and play:
+            captum()  # refuses before anything is played
+        on = chosen_device(device)
         torch.set_num_threads(threads or usable_threads())
         with options.results_folder(out):
             store = Store(out)
@@ -59,10 +68,11 @@ def reproduce(
                 fetch(by_name(benchmark), 0, console)
             try:
                 if play:
-                    _play(chosen, scope, store, chosen_device(device), console)
-            finally:  # what was played before somebody pressed Ctrl-C can be looked at
-                for each in chosen:
-                    _show(each, scope, store, console)
+                    _play(chosen, scope, store, on, console)
+            except (typer.Exit, Diverged):  # what has been played can be looked at
+                _show([each for each in chosen if not each.explains], scope, store, console)
+                raise
+            _show(chosen, scope, store, console)
 
 
 def _benchmarks(text: str | None) -> tuple[str, ...]:
@@ -85,14 +95,13 @@ def _play(
 ) -> None:
     play_waiting(_matches(experiments, scope), store, device, console)
     for each in experiments:
-        if each.needs_models:
+        if each.explains:
             play_waiting(_matches([each], scope), store, device, console, models=True)
 
 
-def _show(each: Experiment, scope: Scope, store: Store, console: Console) -> None:
-    from flgames.report.reproduction import show
-
-    show(each, scope, store, console)
+def _show(experiments: Sequence[Experiment], scope: Scope, store: Store, console: Console) -> None:
+    for each in experiments:
+        show(each, scope, store, console)
 
 
 def _list(scope: Scope, store: Store, console: Console) -> None:
@@ -103,7 +112,8 @@ def _list(scope: Scope, store: Store, console: Console) -> None:
     for name, experiments in [*((each.name, [each]) for each in everything), ("all", everything)]:
         matches = _matches(experiments, scope)
         seconds = expectations(matches, store)
-        played = {match.stem for match in matches if store.find(match)}
+        models = any(each.explains for each in experiments) and len(experiments) == 1
+        played = {match.stem for match in matches if store.find(match) and (store.has_model(match) or not models)}
         left = sum(time for stem, time in seconds.items() if stem not in played)
         cells = (str(len(matches)), str(len(played)), duration(sum(seconds.values())), duration(left))
         table.add_row(name, _needs(experiments, scope), *(cells if matches else ("", "", "seconds", "")))
@@ -120,12 +130,12 @@ def _list(scope: Scope, store: Store, console: Console) -> None:
 def _needs(experiments: Sequence[Experiment], scope: Scope) -> str:
     benchmarks = _benchmarks_of(experiments, scope)
     words = "all benchmarks" if len(benchmarks) == len(BENCHMARKS) else ", ".join(benchmarks)
-    return words + (", captum" if any(each.needs_models for each in experiments) else "")
+    return words + (", captum" if any(each.explains for each in experiments) else "")
 
 
 def _benchmarks_of(experiments: Sequence[Experiment], scope: Scope) -> list[str]:
     cases = [case for each in experiments for case in each.cases(scope)]
     names = dict.fromkeys(case.options.benchmark for case in cases)
-    if any(not each.cases(scope) for each in experiments):  # a picture of the benchmarks themselves
+    if any(each.draws_benchmarks for each in experiments):
         names |= dict.fromkeys(scope.of(BENCHMARKS))
     return list(names)

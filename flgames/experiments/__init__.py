@@ -21,8 +21,10 @@ class Experiment:
     title: str
     asks: str
     declared: Callable[[Scope], list[Case]] = lambda _: []
-    needs_models: bool = False
-    """Whether results are not enough: models stay on the machine where they were played."""
+    explains: bool = False
+    """Whether its models are explained: results are not enough, and models stay where they were played."""
+    draws_benchmarks: bool = False
+    """Whether it is a picture of the benchmarks themselves."""
 
     def cases(self, scope: Scope) -> list[Case]:
         """What is played for it."""
@@ -70,8 +72,10 @@ EXPERIMENTS = {
             "is the game agnostic to the heterogeneity of devices?",
             ablations.participation,
         ),
-        Experiment("figure-lime", "Explained by LIME", "what do the models look at?", ablations.explained, True),
-        Experiment("figure-datasets", "The benchmarks", "what do the clients see?"),
+        Experiment(
+            "figure-lime", "Explained by LIME", "what do the models look at?", ablations.explained, explains=True
+        ),
+        Experiment("figure-datasets", "The benchmarks", "what do the clients see?", draws_benchmarks=True),
     )
 }
 

@@ -34,7 +34,7 @@ class Scope:
         """Those of a table's benchmarks that are asked for."""
         return (EMBEDDED,) if self.quick else tuple(name for name in benchmarks if name in self.benchmarks)
 
-    def range(self, budget: int) -> range:
+    def first(self, budget: int) -> range:
         """The seeds of a case."""
         return range(1 if self.quick else budget if self.seeds is None else self.seeds)
 

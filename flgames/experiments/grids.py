@@ -28,7 +28,7 @@ def classes(scope: Scope) -> list[Case]:
             {"method": each.title, "classes": str(number)},
             options,
             each,
-            scope.range(2),
+            scope.first(2),
             paper.with_classes(benchmark, schedule, number),
         )
         for benchmark in scope.of(SMALL)
@@ -44,7 +44,7 @@ def clients(scope: Scope) -> list[Case]:
             {"method": each.title, "clients": number},
             options,
             each,
-            scope.range(0 if benchmark in LARGE and number not in ENDS else 2),
+            scope.first(0 if benchmark in LARGE and number not in ENDS else 2),
             paper.with_clients(benchmark, schedule, number),
         )
         for benchmark in scope.of(BENCHMARKS)

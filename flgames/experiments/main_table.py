@@ -64,4 +64,4 @@ def _games(scope: Scope, benchmark: str) -> list[Case]:
 
 
 def _seeds(scope: Scope, benchmark: str) -> range:
-    return scope.range(5 if benchmark in SMALL else 2)
+    return scope.first(5 if benchmark in SMALL else 2)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 from matplotlib import pyplot
@@ -112,8 +113,8 @@ def curves(path: Path, title: str, lines: Lines) -> None:
                 colour = COLOURS[1] if has_memory else COLOURS[0]
                 _band(panel, [played["train_curve"] for played in line.played], colour, f"training, {name}")
                 _probed(panel, line, colour, f"unseen client, {name}")
-                half = [played["train_curve"][len(played["train_curve"]) // 3 :] for played in line.played]
-                swings.append(f"{name} {100 * fmean(map(oscillation, half)):.1f}")
+                settled = [played["train_curve"][len(played["train_curve"]) // 3 :] for played in line.played]
+                swings.append(f"{name} {100 * fmean(map(oscillation, settled)):.1f}")
             panel.axhline(0.75, color=GREY, linestyle=":", linewidth=1)
             panel.set_title(f"{section}, {schedule.lower()}; points a round: {', '.join(swings)}", fontsize=10)
             panel.set(ylim=(0, 1))
@@ -151,7 +152,7 @@ def _probed(panel: Axes, line: Line, colour: str, label: str) -> None:
         panel.vlines(rounds, unseen.min(0), unseen.max(0), color=colour, alpha=0.4)
 
 
-LEVELS = (0.75, 0.70, 0.60)
+LEVELS = (0.80, 0.75, 0.70)
 
 
 def fast(path: Path, title: str, lines: Lines) -> None:
@@ -163,7 +164,7 @@ def fast(path: Path, title: str, lines: Lines) -> None:
         seeds = [played["train_curve"] for played in line.played]
         _band(left, seeds, colour, f"{name} ({len(seeds)} seed{'s' if len(seeds) > 1 else ''})")
         for slot, level in enumerate(LEVELS):
-            firsts = [first for curve in seeds if (first := first_below(curve, level)) is not None]
+            firsts = [first for played in line.played if (first := _first_round(played, level)) is not None]
             spot = slot + (place - (len(lines) - 1) / 2) * width
             if firsts:
                 right.bar(spot, fmean(firsts), width * 0.9, color=colour)
@@ -186,6 +187,13 @@ def fast(path: Path, title: str, lines: Lines) -> None:
 
 WARM = 20
 """The first rounds, in which nothing is learnt yet."""
+
+
+def _first_round(played: dict[str, Any], level: float) -> int | None:
+    """The curve is of estimates and the rule counts exactly: where it fired, it knows better."""
+    result = played["result"]
+    fired = result["end"] == "rule" and result["stop_below"] <= level
+    return first_below(played["train_curve"], level) or (result["rounds"] if fired else None)
 
 
 def first_below(curve: Sequence[float], level: float) -> int | None:
@@ -220,7 +228,8 @@ def categories(path: Path, title: str, lines: Lines) -> None:
         column[1].bar(range(len(own)), means, color=COLOURS[: len(own)])
         column[1].vlines(range(len(own)), [min(each) for each in rounds], [max(each) for each in rounds], color="black")
         for place, mean in enumerate(means):
-            column[1].annotate(f"{mean:.0f}", (place, mean), ha="center", va="bottom", fontsize=9)
+            least = "≥ " if own[place].unstopped else ""
+            column[1].annotate(f"{least}{mean:.0f}", (place, mean), ha="center", va="bottom", fontsize=9)
         for panel in column[:2]:
             panel.set_xticks(range(len(own)), [name.replace(", ", ",\n") for name in names], fontsize=8)
         for line, name, colour in zip(own, names, COLOURS, strict=False):
@@ -233,5 +242,5 @@ def categories(path: Path, title: str, lines: Lines) -> None:
         panel.set_ylabel(label)
     panels[0][0].legend(fontsize=9)
     seeds = " or ".join(str(number) for number in sorted({len(line.played) for line in lines}))
-    figure.suptitle(f"{title}; {seeds} seeds, bars and bands from the lowest to the highest")
+    figure.suptitle(f"{title}; seeds: {seeds}, bars and bands from the lowest to the highest")
     save(figure, path)

@@ -35,8 +35,8 @@ def draw_explanations(path: Path, title: str, explained: Explained, noun: str) -
                 np.ma.masked_equal(each.mask, 0), cmap="PuOr_r", vmin=-largest, vmax=largest, alpha=0.85,
                 interpolation="nearest",
             )  # fmt: skip
-            right = "" if each.prediction == each.label else " (wrong)"
-            panel.set_title(f"says {each.prediction}{right}", fontsize=9)
+            right = "" if each.prediction == each.label else " (not the label)"
+            panel.set_title(f"says {each.prediction}{right}", fontsize=8)
             panel.set_xlabel(f"{noun} {each.share:.0%}", fontsize=9, color=UNSEEN if each.share > 0.5 else GREY)
         wrapped = textwrap.fill(name, 20)
         row[0].set_ylabel(f"{wrapped}\n{noun}: {_mean(explanations):.0%}", fontsize=9)

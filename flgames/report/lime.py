@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 
 from rich.console import Console
 
@@ -12,7 +14,7 @@ from flgames.contest import load_model
 from flgames.data.catalogue import benchmark
 from flgames.explain import chosen_rows, explain
 from flgames.files import write_atomically
-from flgames.report.explanations import draw_explanations, share_table, shares
+from flgames.report.explanations import draw_explanations, share_table
 from flgames.report.lines import Line
 from flgames.store import Store
 
@@ -33,16 +35,20 @@ def show_lime(stem: Path, lines: Sequence[Line], store: Store, console: Console)
     noun, explained, flip_rates = source.feature.noun, {}, {}
     for line in lines:
         console.print(f"explaining {line.label}: {len(rows)} images ...")
-        model = load_model(store.folder(line.case.matches()[0]), line.case.entry, options)
-        explained[line.label] = explain(model, held_out, rows, seed)
-        flip_rates[line.label] = line.played[0]["result"]["profile"]["flip_rate"]
+        folder = store.folder(line.case.matches()[0])
+        explained[line.label] = explain(load_model(folder, line.case.entry, options), held_out, rows, seed)
+        assert folder.result is not None
+        flip_rates[line.label] = folder.result["profile"]["flip_rate"]
     pictures = {name: explanations[:DRAWN] for name, explanations in explained.items()}
     picture, table = stem.with_suffix(".png"), stem.with_name(stem.name + "-shares.csv")
     draw_explanations(picture, f"{source.title}, seed {seed}: explained by LIME", pictures, noun)
     console.print(share_table(f"{source.title}: what {noun} takes of a prediction, %", explained, flip_rates, noun))
-    text = "method,images,spurious_share_mean,spurious_share,flip_rate\n"
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("method", "images", "spurious_share", "spurious_share_sd", "flip_rate"))
     for name, explanations in explained.items():
-        mean = fmean(each.share for each in explanations)
-        text += f"{name},{len(explanations)},{mean:.4f},{shares(explanations)},{flip_rates[name]:.4f}\n"
-    write_atomically(table, text)
+        values = [each.share for each in explanations]
+        deviation = round(stdev(values), 4) if len(values) > 1 else ""
+        writer.writerow((name, len(values), round(fmean(values), 4), deviation, round(flip_rates[name], 4)))
+    write_atomically(table, text.getvalue())
     return [picture, table]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 from flgames.data.catalogue import benchmark
@@ -19,6 +19,10 @@ from flgames.schedule import turn
 from flgames.store import Store
 
 NOT_PLAYED = "not played yet"
+BEYOND = "beyond the budget"
+
+MOST_SEEDS = 10
+"""Seeds from 0 on that a line is made of, if they have been played, whatever the budget has for it."""
 
 BEFORE = ("seeds", "train", "unseen client", "paper", "mark", "agree", "conflict", "mean", "flip rate")
 AFTER = ("rounds", "paper's rounds", "ratio", "moves", "MB", "oscillation", "stopped by")
@@ -33,7 +37,8 @@ class Line:
 
     @classmethod
     def of(cls, case: Case, store: Store) -> Line:
-        return cls(case, [played for played in map(store.read, case.matches()) if played])
+        seeds = range(max(MOST_SEEDS, len(case.seeds)))
+        return cls(case, [played for played in map(store.read, replace(case, seeds=seeds).matches()) if played])
 
     @cached_property
     def row(self) -> Row:
@@ -73,6 +78,11 @@ class Line:
         return fmean(self.row.values("rounds")) / self.case.paper_rounds
 
     @property
+    def unstopped(self) -> int:
+        """Seeds whose rule did not fire: they would have taken more rounds."""
+        return sum(1 for result in self.row.results if result["rule"] and result["end"] == "rounds")
+
+    @property
     def moves(self) -> list[int]:
         """How often a player moved, seed by seed; nobody is a player in a baseline."""
         if self.case.entry.method != "fl-games":
@@ -103,11 +113,13 @@ class Line:
         labels = dict(self.case.labels)
         printed = {"paper": str(self.case.paper or ""), "paper's rounds": _number(self.case.paper_rounds, ".0f")}
         if not self.played:
-            return labels | {"seeds": NOT_PLAYED} | printed
+            return labels | {"seeds": NOT_PLAYED if self.case.seeds else BEYOND} | printed
+        least = "≥ " if self.unstopped else ""
         return labels | self.row.cells() | {"method": labels.get("method", "")} | printed | {
             "seeds": str(len(self.played)),
             "mark": self.mark,
-            "ratio": _number(self.ratio, ".2f"),
+            "rounds": least + spread(self.row.values("rounds"), ".0f"),
+            "ratio": least + _number(self.ratio, ".2f") if self.ratio else "",
             "moves": spread(self.moves, ".0f"),
             "MB": spread(self.megabytes, ".0f"),
             "oscillation": spread(self.oscillations, ".2f"),
@@ -115,18 +127,28 @@ class Line:
 
     def record(self) -> dict[str, Any]:
         """What a program reads."""
+        printed = {
+            "paper_unseen": self.case.paper.mean if self.case.paper else "",
+            "paper_unseen_sd": self.case.paper.deviation if self.case.paper else "",
+            "paper_rounds": self.case.paper_rounds or "",
+        }
         start = {"benchmark": self.case.options.benchmark} | dict(self.case.labels)
         if not self.played:
-            return start | {"seeds": 0}
-        own = {
+            return start | {"seeds": 0} | printed
+        own: dict[str, Any] = {
             "mark": self.mark,
-            "paper_rounds": self.case.paper_rounds or "",
             "rounds_ratio": "" if self.ratio is None else round(self.ratio, 3),
-            "moves": round(fmean(self.moves), 1) if self.moves else "",
-            "megabytes": round(fmean(self.megabytes), 2) if self.megabytes else "",
-            "oscillation": round(fmean(self.oscillations), 4),
+            "unstopped": self.unstopped,
         }
-        return start | {name: value for name, value in self.row.record().items() if name != "method"} | own
+        for name, values in (
+            ("moves", self.moves),
+            ("megabytes", self.megabytes),
+            ("oscillation", self.oscillations),
+        ):
+            own[name] = round(fmean(values), 4) if values else ""
+            own[f"{name}_sd"] = round(stdev(values), 4) if len(values) > 1 else ""
+        ours = {name: value for name, value in self.row.record().items() if name != "method"}
+        return start | ours | printed | own
 
 
 def markdown(cells: Sequence[dict[str, str]], labels: Iterable[str]) -> str:

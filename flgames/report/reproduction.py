@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -11,12 +12,13 @@ from rich.table import Table
 
 from flgames.data.benchmark import Benchmark
 from flgames.data.catalogue import benchmark, by_name
+from flgames.errors import UserError
 from flgames.experiments import Experiment, Scope
-from flgames.experiments.case import BENCHMARKS
+from flgames.experiments.case import BENCHMARKS, LARGE
 from flgames.files import write_atomically
 from flgames.report import drawings
 from flgames.report.lime import show_lime
-from flgames.report.lines import Line, csv_of, markdown
+from flgames.report.lines import BEYOND, NOT_PLAYED, Line, csv_of, markdown
 from flgames.report.remarks import majority_shares, remarks
 from flgames.report.samples import draw_benchmarks
 from flgames.report.tables import reference_rows
@@ -45,7 +47,13 @@ Accuracies in %, mean ± standard deviation over seeds.
   absolute change of training accuracy per round, in points.
 """
 
-SHOWN = ("seeds", "unseen client", "paper", "mark", "agree", "conflict", "flip rate", "rounds", "ratio")
+ACCURACY = {"seeds": "seeds", "unseen client": "unseen", "paper": "paper", "mark": "mark", "agree": "agree",
+            "conflict": "conflict", "flip rate": "flips"}  # fmt: skip
+COST = {"rounds": "rounds", "paper's rounds": "paper", "ratio": "ratio", "moves": "moves", "MB": "MB",
+        "oscillation": "oscill."}  # fmt: skip
+"""What a terminal shows, and what it is called there."""
+
+SHORT = {"within 2 sd": "within", NOT_PLAYED: "none", BEYOND: "none"}
 
 
 def stem_of(experiment: Experiment, scope: Scope) -> str:
@@ -55,35 +63,47 @@ def stem_of(experiment: Experiment, scope: Scope) -> str:
 def show(experiment: Experiment, scope: Scope, store: Store, console: Console) -> None:
     """Write and print what there is of an experiment."""
     stem = store.root / stem_of(experiment, scope)
-    lines = [Line.of(case, store) for case in experiment.cases(scope)]
-    sections = {section: [line for line in lines if line.section == section] for section in _sections(lines)}
+    # The whole table, whatever part of it was played just now.
+    whole = replace(scope, seeds=None, benchmarks=BENCHMARKS)
+    lines = [Line.of(case, store) for case in experiment.cases(whole)]
+    sections = drawings.by_section(lines)
     files = []
     if lines:
         files += [stem.with_suffix(".md"), stem.with_suffix(".csv")]
         write_atomically(files[0], _page(experiment, scope, sections))
         write_atomically(files[1], csv_of(lines))
     for section, its_lines in sections.items():
-        console.print(_brief(section, its_lines))
+        console.print(_brief(f"{section}, accuracies in %", its_lines, ACCURACY))
+        console.print(_brief("what it took", its_lines, COST))
     drawn = [line for line in lines if line.played]
     if experiment.name in PICTURES and drawn:
         files.append(stem.with_suffix(".png"))
         PICTURES[experiment.name](files[-1], experiment.title, drawn)
-    if experiment.name == "figure-datasets":
+    if experiment.draws_benchmarks:
         files.append(stem.with_suffix(".png"))
-        draw_benchmarks(files[-1], datasets(scope), 0)
-    if experiment.name == "figure-lime":
-        files += show_lime(stem, [line for line in drawn if store.has_model(line.case.matches()[0])], store, console)
+        draw_benchmarks(files[-1], _datasets(scope), 0)
+    if experiment.explains:
+        here = [line for line in drawn if store.has_model(line.case.matches()[0])]
+        files += show_lime(stem, here, store, console)
+        if len(here) < len(lines):
+            console.print("Models that are not on this machine are not explained.", style="yellow")
     for file in files:
         console.print(str(file), soft_wrap=True)
 
 
-def datasets(scope: Scope) -> list[Benchmark]:
-    """Those that the paper draws."""
-    return [by_name(name) for name in scope.of(BENCHMARKS)] + [by_name(scope.of(BENCHMARKS)[0], classes=10)]
+def _datasets(scope: Scope) -> list[Benchmark]:
+    """Those that the paper draws; ten classes of the first that has them."""
+    names = scope.of(BENCHMARKS)
+    return [by_name(name) for name in names] + [by_name(name, classes=10) for name in names if name not in LARGE][:1]
 
 
-def _sections(lines: Sequence[Line]) -> list[str]:
-    return list(dict.fromkeys(line.section for line in lines))
+def _constants(lines: Sequence[Line]) -> list[tuple[float, float]]:
+    """The majority class of a benchmark, seed by seed; nothing where its images can't be had."""
+    seeds = sorted({played["seed"] for line in lines for played in line.played})
+    try:
+        return majority_shares(benchmark(lines[0].case.options), seeds)
+    except UserError:
+        return []
 
 
 def _page(experiment: Experiment, scope: Scope, sections: dict[str, list[Line]]) -> str:
@@ -91,37 +111,33 @@ def _page(experiment: Experiment, scope: Scope, sections: dict[str, list[Line]])
     played, meant = sum(len(line.played) for line in lines), sum(len(line.case.seeds) for line in lines)
     title = f"# {experiment.title}" + (" (quick version: embedded digits, one seed)" if scope.quick else "")
     command = f"flgames reproduce {experiment.name}" + (" --quick" if scope.quick else "")
-    text = f"{title}\n\nThe question: {experiment.asks} Made by `{command}` from {played} matches of {meant}.\n{LEGEND}"
+    made = f"Made by `{command}` from {played} matches; the budget has {meant}."
+    text = f"{title}\n\nThe question: {experiment.asks} {made}\n{LEGEND}"
     for section, its_lines in sections.items():
         cells = [line.cells() for line in its_lines]
         labels = list(its_lines[0].case.labels)
         has = [line for line in its_lines if line.played]
         notes: list[str] = []
         if has:
-            seeds = sorted({played["seed"] for line in has for played in line.played})
-            constants = majority_shares(benchmark(its_lines[0].case.options), seeds)
+            constants = _constants(has)
             for row in reference_rows(has[0].row.profiles[0], constants):
                 cells.append(row.cells() | {labels[0]: row.title})
-            notes = [
-                note.replace(line.row.title, line.label, 1)
-                for line in has
-                for note in remarks([line.row], fmean(train for train, _ in constants))
-            ]
+            train = fmean(train for train, _ in constants) if constants else 0.0
+            notes = [note for line in has for note in remarks([replace(line.row, title=line.label)], train)]
         listed = "".join(f"- {note}\n" for note in notes)
         text += f"\n## {section}\n\n{markdown(cells, labels)}" + (f"\n{listed}" if notes else "")
     return text
 
 
-def _brief(section: str, lines: Sequence[Line]) -> Table:
-    """For a terminal of 80 characters."""
-    table = Table(title=section, title_justify="left", padding=(0, 0), collapse_padding=True)
-    table.add_column("", min_width=16)
+def _brief(title: str, lines: Sequence[Line], columns: Mapping[str, str]) -> Table:
+    """For a terminal of 80 characters: means only."""
+    table = Table(title=title, title_justify="left", padding=(0, 0), collapse_padding=True)
+    table.add_column("", min_width=18)
     cells = [line.cells() for line in lines]
-    shown = [column for column in SHOWN if any(each.get(column) for each in cells)]
-    for column in shown:
-        table.add_column(column.removesuffix(" client"), justify="right")
+    shown = {column: short for column, short in columns.items() if any(each.get(column) for each in cells)}
+    for short in shown.values():
+        table.add_column(short, justify="right", no_wrap=True)
     for line, each in zip(lines, cells, strict=True):
-        brief = {name: each.get(name, "").split(" ±")[0] for name in shown}
-        brief["unseen client"] = each.get("unseen client", "").split(" reversed")[0]
-        table.add_row(line.label, *(brief[name] for name in shown))
+        brief = (each.get(column, "").split(" ±")[0].split(" reversed")[0] for column in shown)
+        table.add_row(line.label, *(SHORT.get(text, text) for text in brief))
     return table

@@ -129,10 +129,9 @@ def reference_rows(like: InvarianceProfile, constants: Sequence[tuple[float, flo
         flat = InvarianceProfile(held_out, held_out, 0.0, held_out, like.unseen_p, ceiling)
         return {"train": train, "profile": flat.as_dict()}
 
-    return [
-        Row("constant", [result(train, held_out) for train, held_out in constants], slug="constant"),
-        Row("optimal invariant", [result(ceiling, ceiling)], slug="optimal"),
-    ]
+    constant = [result(train, held_out) for train, held_out in constants]
+    optimal = Row("optimal invariant", [result(ceiling, ceiling)], slug="optimal")
+    return [Row("constant", constant, slug="constant"), optimal] if constant else [optimal]
 
 
 def transposed_table(rows: Sequence[Row], title: str) -> Table:
