@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from flgames.federation import Weights
 from flgames.game import Loss, average
+from flgames.layers import ChannelLinear
 from flgames.memory import PHI, InformationSet
 from flgames.seeds import torch_seed
 
@@ -58,18 +59,24 @@ class Network(BaseModel):
 
     def architecture(self, input_shape: tuple[int, ...], classes: int) -> Architecture:
         """This network for inputs of this shape."""
-        inputs = math.prod(input_shape)
+        channels = input_shape[0] if len(input_shape) > 1 else 1
 
-        def hidden(size: int) -> list[nn.Module]:
+        def hidden(linear: nn.Linear) -> list[nn.Module]:
             normalisation = [nn.BatchNorm1d(self.width)] if self.batch_norm else []
-            return [nn.Linear(size, self.width), *normalisation, nn.ELU() if self.activation == "elu" else nn.ReLU()]
+            return [linear, *normalisation, nn.ELU() if self.activation == "elu" else nn.ReLU()]
+
+        def on_inputs() -> list[nn.Module]:
+            return hidden(ChannelLinear(channels, math.prod(input_shape), self.width))
+
+        def on_features() -> list[nn.Module]:
+            return hidden(nn.Linear(self.width, self.width))
 
         def representation() -> nn.Module:
-            return _initialised(nn.Sequential(nn.Flatten(), *hidden(inputs)), self.initialisation)
+            return _initialised(nn.Sequential(nn.Flatten(), *on_inputs()), self.initialisation)
 
         def predictor() -> nn.Module:
-            first = hidden(self.width if self.variable else inputs)
-            layers = [nn.Flatten(), *first, *hidden(self.width), nn.Linear(self.width, classes)]
+            first = on_features() if self.variable else on_inputs()
+            layers = [nn.Flatten(), *first, *on_features(), nn.Linear(self.width, classes)]
             return _initialised(nn.Sequential(*layers), self.initialisation)
 
         return Architecture(predictor, representation if self.variable else nn.Identity)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 
+from flgames import layers
 from flgames.methods.fl_games import FLGames
 from flgames.models import Ensemble, Network, paper_architecture
 from flgames.rules import Rules
@@ -56,3 +58,22 @@ def test_players_start_differently_and_the_same_seed_the_same() -> None:
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
     assert not torch.equal(one[: len(one) // 2], one[len(one) // 2 :])
+
+
+@pytest.mark.parametrize("kind", ["one channel an image", "some empty, some full", "nothing is empty"])
+def test_empty_channels_are_skipped_and_nothing_else_changes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "WORTH_LOOKING", 0)
+    images = torch.randn(30, 5, 6, generator=torch.Generator().manual_seed(0))
+    channels = torch.arange(30) % 5
+    if kind != "nothing is empty":
+        images *= (torch.arange(5) == channels[:, None])[:, :, None]
+    if kind == "some empty, some full":
+        images[0], images[1] = 0.0, 1.0
+    layer, plain = layers.ChannelLinear(5, 30, 4), nn.Linear(30, 4)
+    plain.load_state_dict(layer.state_dict())
+    outputs = [each(images.flatten(1)) for each in (layer, plain)]
+    for each in outputs:
+        each.square().sum().backward()
+    torch.testing.assert_close(*outputs)
+    torch.testing.assert_close(layer.weight.grad, plain.weight.grad)
+    torch.testing.assert_close(layer.bias.grad, plain.bias.grad)
