@@ -30,13 +30,13 @@ class ChannelLinear(nn.Linear):
     def forward(self, inputs: Tensor) -> Tensor:
         if self.channels < LEAST_CHANNELS or inputs.numel() < WORTH_LOOKING or inputs.requires_grad:
             return functional.linear(inputs, self.weight, self.bias)
-        planes = inputs.unflatten(1, (self.channels, -1))
+        planes = inputs.reshape(len(inputs), self.channels, -1)
         filled = torch.linalg.vector_norm(planes, dim=2) > 0
         counts = filled.sum(0).tolist()
         if sum(counts) > MOST_FILLED * filled.numel():
             return functional.linear(inputs, self.weight, self.bias)
         rows = filled.T.nonzero()[:, 1]
-        weights = self.weight.unflatten(1, (self.channels, -1)).unbind(1)
+        weights = self.weight.reshape(self.out_features, self.channels, -1).unbind(1)
         products = [
             planes[:, channel].index_select(0, own) @ weights[channel].T
             for channel, own in enumerate(rows.split(counts))
