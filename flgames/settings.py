@@ -96,6 +96,8 @@ def resolve(given: Mapping[str, Any], file: Path | None = None) -> Settings:
     source = benchmark_of(settings)  # refuses options that this benchmark does not have
     if "stop_below" not in values:
         settings = settings.model_copy(update={"stop_below": presets.stop_below(source, settings)})
+    if settings.stop_below == "never" and min(settings.stop_spread, settings.stop_bias) < 1:
+        raise UserError("--stop-spread and --stop-bias guard a rule, and with --stop-below never there is none.")
     return settings
 
 
