@@ -29,12 +29,12 @@ def rounds(scope: Scope) -> list[Case]:
 
 
 def stopping(scope: Scope) -> list[Case]:
-    """The games with phi fixed on both MNISTs, stopped as in the main table, and then with the guards."""
+    """The games on both MNISTs but for the Fast ones, stopped as in the main table, and then with the guards."""
     return [
         Case({"method": case.entry.title, "rule": name}, case.options, played, case.seeds, case.paper)
         for benchmark in scope.of(SMALL)
         for case in _games(scope, benchmark)
-        if case.entry.rules["representation"] == "fixed"
+        if case.entry.rules["phi_batches"] != "all"
         for name, guards in RULES.items()
         for played in [case.entry.model_copy(update=guards)]
     ]
