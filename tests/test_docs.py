@@ -14,7 +14,10 @@ from flgames.cli.play import play
 from flgames.cli.reproduce import reproduce
 from flgames.cli.search import search
 from flgames.data.benchmark import Benchmark
+from flgames.experiments import EXPERIMENTS, Experiment, Scope
+from flgames.report.lines import Line, csv_of
 from flgames.settings import Settings
+from flgames.store import Store
 
 ROOT = Path(__file__).parent.parent
 
@@ -67,3 +70,17 @@ def test_the_docs_show_the_committed_tables(benchmark: str) -> None:
     for picture in (f"{results.stem}.png", f"{results.stem}-profiles.png"):
         assert f"](../results/{picture})" in shown
         assert (ROOT / "results" / picture).exists()
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS))
+def test_reproduced_tables_are_made_of_the_committed_matches(experiment: Experiment) -> None:
+    store = Store(ROOT / "results")
+    lines = [Line.of(case, store) for case in experiment.cases(Scope())]
+    if lines:
+        written = (store.root / f"{experiment.name}.csv").read_text()
+        assert csv_of(lines) == written, f"flgames reproduce {experiment.name} --no-play writes it again"
+    shown = (ROOT / "docs" / "reproduction.md").read_text()
+    made = [path.name for path in store.root.glob(f"{experiment.name}*") if path.suffix in (".png", ".md")]
+    assert made
+    for name in made:
+        assert f"](../results/{name})" in shown, "every table and figure is one click away"
