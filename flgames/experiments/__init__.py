@@ -53,6 +53,12 @@ EXPERIMENTS = {
             "is it the game that misses, or the rule that stops it?",
             main_table.stopping,
         ),
+        Experiment(
+            "table-initialisation",
+            "V-FL Games with weights that start otherwise",
+            "does it matter how weights start, which the paper does not say?",
+            main_table.initialisation,
+        ),
         Experiment("table-classes", "More classes", "does it work with 5 and 10 classes?", grids.classes),
         Experiment("table-clients", "More clients", "does it work with 2 to 10 clients?", grids.clients),
         Experiment("figure-clients", "Cost against clients", "what do more clients cost?", grids.clients),

@@ -1,6 +1,7 @@
 """The paper's main table, and its table of rounds: four baselines and eight variants on four benchmarks.
 
-And one table that the paper does not have: the same games, stopped by a rule that looks twice.
+And two tables that the paper does not have: the same games, stopped by a rule that looks twice, and with weights that
+start otherwise.
 """
 
 from __future__ import annotations
@@ -37,6 +38,19 @@ def stopping(scope: Scope) -> list[Case]:
         if case.entry.rules["phi_batches"] != "all"
         for name, guards in RULES.items()
         for played in [case.entry.model_copy(update=guards)]
+    ]
+
+
+def initialisation(scope: Scope) -> list[Case]:
+    """V-FL Games on both MNISTs with the weights of PyTorch, as in the main table, and of Keras."""
+    return [
+        Case({"method": case.entry.title, "weights": name}, case.options, played, case.seeds, case.paper)
+        for benchmark in scope.of(SMALL)
+        for case in _games(scope, benchmark)
+        if case.entry.rules["representation"] == "variable" and case.entry.rules["phi_batches"] != "all"
+        for name, start in (("PyTorch's", "torch"), ("Keras's", "glorot"))
+        for network in [case.entry.network.model_copy(update={"initialisation": start})]
+        for played in [case.entry.model_copy(update={"network": network})]
     ]
 
 
