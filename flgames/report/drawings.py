@@ -178,6 +178,7 @@ def fast(path: Path, title: str, lines: Lines) -> None:
     )
     left.legend(fontsize=9)
     right.set(xticks=range(len(LEVELS)), xticklabels=[f"below {level:.2f}" for level in LEVELS], ylabel="first round")
+    right.set_xlim(-0.6, len(LEVELS) - 0.4)
     right.set_title("first round with a training accuracy below ...")
     for panel in (left, right):
         panel.grid(alpha=0.2)
@@ -242,5 +243,5 @@ def categories(path: Path, title: str, lines: Lines) -> None:
         panel.set_ylabel(label)
     panels[0][0].legend(fontsize=9)
     seeds = " or ".join(str(number) for number in sorted({len(line.played) for line in lines}))
-    figure.suptitle(f"{title}; seeds: {seeds}, bars and bands from the lowest to the highest")
+    figure.suptitle(f"{title}\nseeds: {seeds}; bars and bands from the lowest to the highest")
     save(figure, path)
