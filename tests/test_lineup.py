@@ -105,7 +105,7 @@ def test_batch_normalisation_follows_both_hidden_layers() -> None:
     predictor = Network(batch_norm=True).architecture((2, 8, 8), 2).predictor()
     assert [type(layer).__name__ for layer in predictor.children()] == [
         "Flatten",
-        "Linear",
+        "ChannelLinear",
         "BatchNorm1d",
         "ELU",
         "Linear",
