@@ -9,10 +9,8 @@ import typer
 
 from flgames.cli import options
 from flgames.cli.errors import exit_codes
-from flgames.contest import load_model
 from flgames.data.catalogue import BenchmarkOptions, benchmark
 from flgames.errors import UserError
-from flgames.explain import chosen_rows, explain
 from flgames.lineup import entries
 from flgames.report.console import make_console
 from flgames.report.fetching import fetch
@@ -30,7 +28,7 @@ def explain_runs(
 
     An image is described by its segments, whose ink is removed, and by its spurious feature, which is moved: the colour to another channel, the patch to the other corner. Every model of every run is a row of masks; the number is |beta_spurious| / sum |beta|, the mean over images.
     """
-    from flgames.report.explanations import draw_explanations, share_table
+    from flgames.report.explanations import draw_explanations, explain_games, share_table
 
     console = make_console()
     with exit_codes(), options.network(offline):
@@ -43,20 +41,14 @@ def explain_runs(
             raise UserError("These runs have different unseen clients: explain runs of one benchmark and one --seed.")
         source, chosen = benchmark(_options(folders[0])), seeds.pop()
         fetch(source, chosen, console)
-        rows = chosen_rows(source.held_out_client(chosen), images)
-        explained, flip_rates = {}, {}
+        games = {}
         for folder in folders:
             if chosen not in folder.settings.all_seeds:
                 raise UserError(f"{folder.path} was not played with seed {chosen}.")
             for entry in entries(folder.settings):
-                game = folder.game(entry.slug, chosen)
-                name = entry.title if entry.title not in explained else f"{entry.title} ({folder.path})"
-                model = load_model(game, entry, folder.settings)
-                held_out = entry.benchmark(folder.settings).held_out_client(chosen)  # as this entry sees it
-                assert game.result is not None
-                console.print(f"explaining {name}: {len(rows)} images ...")
-                explained[name] = explain(model, held_out, rows, chosen)
-                flip_rates[name] = game.result["profile"]["flip_rate"]
+                name = entry.title if entry.title not in games else f"{entry.title} ({folder.path})"
+                games[name] = (folder.game(entry.slug, chosen), entry)
+        explained, flip_rates = explain_games(games, _options(folders[0]), chosen, images, console)
         noun = source.feature.noun
         try:
             draw_explanations(out, f"{source.title}, seed {chosen}: explained by LIME", explained, noun)

@@ -9,13 +9,33 @@ from statistics import fmean, stdev
 
 import numpy as np
 from matplotlib import pyplot
+from rich.console import Console
 from rich.table import Table
 
-from flgames.explain import Explanation
+from flgames.contest import load_model
+from flgames.data.catalogue import BenchmarkOptions, benchmark
+from flgames.entry import Entry
+from flgames.explain import Explanation, chosen_rows, explain
 from flgames.report.figures import GREY, UNSEEN, save
+from flgames.runs import GameFolder
 
 Explained = Mapping[str, Sequence[Explanation]]
 """The explanations of every model, of the same images in the same order."""
+
+
+def explain_games(
+    games: Mapping[str, tuple[GameFolder, Entry]], options: BenchmarkOptions, seed: int, images: int, console: Console
+) -> tuple[dict[str, list[Explanation]], dict[str, float]]:
+    """Explain the model of every game on the same held-out images, as its entry sees them: and their flip rates."""
+    rows = chosen_rows(benchmark(options).held_out_client(seed), images)
+    explained, flip_rates = {}, {}
+    for name, (folder, entry) in games.items():
+        model = load_model(folder, entry, options)
+        assert folder.result is not None
+        console.print(f"explaining {name}: {len(rows)} images ...")
+        explained[name] = explain(model, entry.benchmark(options).held_out_client(seed), rows, seed)
+        flip_rates[name] = folder.result["profile"]["flip_rate"]
+    return explained, flip_rates
 
 
 def draw_explanations(path: Path, title: str, explained: Explained, noun: str) -> None:

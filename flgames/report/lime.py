@@ -10,11 +10,9 @@ from statistics import fmean, stdev
 
 from rich.console import Console
 
-from flgames.contest import load_model
 from flgames.data.catalogue import benchmark
-from flgames.explain import chosen_rows, explain
 from flgames.files import write_atomically
-from flgames.report.explanations import draw_explanations, share_table
+from flgames.report.explanations import draw_explanations, explain_games, share_table
 from flgames.report.lines import Line
 from flgames.store import Store
 
@@ -30,15 +28,9 @@ def show_lime(stem: Path, lines: Sequence[Line], store: Store, console: Console)
         return []
     options = lines[0].case.options
     source, seed = benchmark(options), lines[0].played[0]["seed"]
-    held_out = source.held_out_client(seed)
-    rows = chosen_rows(held_out, IMAGES)
-    noun, explained, flip_rates = source.feature.noun, {}, {}
-    for line in lines:
-        console.print(f"explaining {line.label}: {len(rows)} images ...")
-        folder = store.folder(line.case.matches()[0])
-        explained[line.label] = explain(load_model(folder, line.case.entry, options), held_out, rows, seed)
-        assert folder.result is not None
-        flip_rates[line.label] = folder.result["profile"]["flip_rate"]
+    games = {line.label: (store.folder(line.case.matches()[0]), line.case.entry) for line in lines}
+    explained, flip_rates = explain_games(games, options, seed, IMAGES, console)
+    noun = source.feature.noun
     pictures = {name: explanations[:DRAWN] for name, explanations in explained.items()}
     picture, table = stem.with_suffix(".png"), stem.with_name(stem.name + "-shares.csv")
     draw_explanations(picture, f"{source.title}, seed {seed}: explained by LIME", pictures, noun)
