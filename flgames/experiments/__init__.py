@@ -59,6 +59,12 @@ EXPERIMENTS = {
             "does it matter how weights start, which the paper does not say?",
             main_table.initialisation,
         ),
+        Experiment(
+            "table-phi",
+            "V-FL Games with a representation that hardly moves",
+            "is it phi that keeps the shortcut?",
+            main_table.representation,
+        ),
         Experiment("table-classes", "More classes", "does it work with 5 and 10 classes?", grids.classes),
         Experiment("table-clients", "More clients", "does it work with 2 to 10 clients?", grids.clients),
         Experiment("figure-clients", "Cost against clients", "what do more clients cost?", grids.clients),

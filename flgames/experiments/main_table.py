@@ -1,7 +1,7 @@
 """The paper's main table, and its table of rounds: four baselines and eight variants on four benchmarks.
 
-And two tables that the paper does not have: the same games, stopped by a rule that looks twice, and with weights that
-start otherwise.
+And three tables that the paper does not have: the same games, stopped by a rule that looks twice, with weights that
+start otherwise, and with a representation that hardly moves.
 """
 
 from __future__ import annotations
@@ -51,6 +51,19 @@ def initialisation(scope: Scope) -> list[Case]:
         for name, start in (("PyTorch's", "torch"), ("Keras's", "glorot"))
         for network in [case.entry.network.model_copy(update={"initialisation": start})]
         for played in [case.entry.model_copy(update={"network": network})]
+    ]
+
+
+def representation(scope: Scope) -> list[Case]:
+    """V-FL Games on both MNISTs with the paper's learning rate of phi, and with one at which phi hardly moves."""
+    return [
+        Case({"method": each.title, "phi": name}, options, played, scope.first(2), paper.unseen(options, each.title))
+        for benchmark in scope.of(SMALL)
+        for options in [on(benchmark)]
+        for _, each in games(options, "v-fl-games", "v-fl-games-smooth")
+        for name, slower in (("moves as in the paper", 1), ("moves a hundredth", 100))
+        for rate in [each.rules["phi_learning_rate"] / slower]
+        for played in [each.model_copy(update={"rules": each.rules | {"phi_learning_rate": rate}})]
     ]
 
 
