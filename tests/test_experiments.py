@@ -23,8 +23,8 @@ from flgames.report.lines import NOT_PLAYED, Line
 
 NAMES = [
     "table-accuracy", "table-rounds", "table-stopping", "table-initialisation", "table-phi", "table-classes",
-    "table-clients", "figure-clients", "figure-memory", "figure-fast", "figure-exact-response", "figure-participation", "figure-lime",
-    "figure-datasets",
+    "table-clients", "figure-clients", "figure-memory", "figure-fast", "figure-exact-response",
+    "figure-participation", "figure-lime", "figure-datasets",
 ]  # fmt: skip
 
 
