@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint bench data clean
+.PHONY: demo test test-faults lint bench data clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -17,6 +17,9 @@ demo: $(STAMP)  ## play the embedded benchmark: FedAvg, then parallel F-FL Games
 
 test: lint  ## lint, types and tests
 	$(BIN)/python -m pytest
+
+test-faults: $(STAMP)  ## kill parts of real federations, and see what becomes of the game: up to 12 minutes
+	$(BIN)/python -m pytest faults
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

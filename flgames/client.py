@@ -79,13 +79,23 @@ class Client:
             self.cache.forget()
         return self.tasks()[ask.task](**ask.arguments)
 
+    def forget(self) -> None:
+        """Know nothing of the others, nor of oneself as the others see it: all of it will be told again."""
+        self.known = InformationSet(self.known.capacity)
+        self._loaded_phi = -1
+        self.cache.forget()
+
     def _here(self, action: Action) -> Action:
         weights = {name: tensor.to(self.site.device) for name, tensor in action.weights.items()}
         return replace(action, weights=weights)
 
     def introduce(self) -> Answer:
-        """How many samples this client has: N_k."""
-        return Answer(numbers={"samples": len(self.site.samples)})
+        """How many samples this client has, N_k, and how many classes its predictor tells apart."""
+        inputs, _ = self.batch(torch.arange(1))
+        with torch.no_grad():
+            # In training mode batch normalisation would want two samples.
+            logits = self.predictor.eval()(self.representation(inputs))
+        return Answer(numbers={"samples": len(self.site.samples), "classes": logits.shape[-1]})
 
     def count(self, samples: int) -> Answer:
         """Confusion counts and loss sum of w_av on (at least) the first so many samples of a fixed random order."""

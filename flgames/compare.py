@@ -10,7 +10,8 @@ from flgames.data.catalogue import BenchmarkOptions
 from flgames.entry import Entry
 from flgames.errors import Diverged
 from flgames.lineup import default_lineup, entry
-from flgames.store import Match, Store
+from flgames.match import Match
+from flgames.store import Store
 
 DEFAULT_SEEDS = range(5)
 
@@ -61,7 +62,7 @@ def play_all(
         folder = store.folder(match)
         if folder.result is None:
             try:
-                stage(match).play(folder, match.entry, match.entry.benchmark(match.options), match.seed)
+                stage(match).play(folder, match)
             except Diverged as error:
                 diverged.append(f"{match.stem}: {error}")
                 continue

@@ -11,32 +11,23 @@ import torch
 
 from flgames.data.benchmark import Benchmark
 from flgames.data.catalogue import BenchmarkOptions, benchmark
-from flgames.data.clients import HeldOut, input_shape
+from flgames.data.clients import Clients, HeldOut, input_shape
+from flgames.devices import chosen_device
 from flgames.engines.local import LocalFederation
-from flgames.entry import Clients, Entry
+from flgames.entry import Entry
 from flgames.errors import UserError
-from flgames.lineup import entries
+from flgames.federation import Federation
+from flgames.lineup import matches
+from flgames.match import Match
 from flgames.measures import InvarianceProfile, invariance_profile
+from flgames.methods.base import Method
 from flgames.models import Ensemble
 from flgames.play import End, Observers, Play, Round
 from flgames.runs import GameFolder, RunFolder
-from flgames.stopping import StopBelow
 
 
 class Interrupted(Exception):
     """A signal asked for the end; the state is saved."""
-
-
-def chosen_device(name: str) -> torch.device:
-    """The device of this name, if it can be used."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.zeros(1, device=name).device
-        float(torch.ones(1, device=device))
-        return device
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise UserError(f"--device {name} can't be used here: {str(error).splitlines()[0]}") from None
 
 
 def check(options: BenchmarkOptions, device: str) -> Benchmark:
@@ -46,53 +37,94 @@ def check(options: BenchmarkOptions, device: str) -> Benchmark:
 
 
 def set_up(entry: Entry, clients: Clients, classes: int, seed: int, device: torch.device) -> Play:
-    """A game that has not been played yet. It is given training clients, and nothing else."""
+    """A game in this process that has not been played yet. It is given training clients, and nothing else."""
     method = entry.make(input_shape(clients), classes)
     return Play(
         method,
         LocalFederation.of(method, clients, seed, device),
         seed=seed,
         rounds=entry.rounds,
-        rule=entry.rule(clients),
+        rule=entry.rule({name: len(samples) for name, samples in clients.items()}),
         measure_samples=entry.measure_samples,
     )
 
 
-OnRound = Callable[[Entry, int, StopBelow | None, Round], None]
-"""Hears of every round: the entry, the seed, the rule that will stop it, and what happened."""
+Connect = Callable[[Match, Method], Federation]
+"""Gives the clients of a match, wherever an engine has them."""
+
+OnRound = Callable[[Entry, int, dict[str, Any]], None]
+"""Hears of every round: the entry, the seed, and the line that its folder keeps of it."""
+
+
+def in_process(device: torch.device) -> Connect:
+    """Clients in this process."""
+
+    def connect(match: Match, method: Method) -> LocalFederation:
+        return LocalFederation.of(method, match.source.training_clients(match.seed), match.seed, device)
+
+    return connect
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Where entries are played, and who is told."""
+    """Where entries are played, and who is told.
+
+    Parameters
+    ----------
+    connect
+        Where the clients are; None: in this process.
+    checkpoint_every, checkpoint_seconds
+        The state is saved every so many rounds; 0: when the last one is older than so many seconds.
+    timeout, min_clients
+        How long clients have for an answer, and how many must be there.
+    """
 
     device: torch.device
     on_round: OnRound
     interrupted: Callable[[], bool] = lambda: False
+    connect: Connect | None = None
+    checkpoint_every: int = 0
     checkpoint_seconds: float = 20.0
     probe_every: int = 0
+    timeout: float | None = None
+    min_clients: int = 1
 
-    def play(self, folder: GameFolder, entry: Entry, source: Benchmark, seed: int) -> None:
-        """One entry to its end, from where its folder says that it stands.
+    def play(self, folder: GameFolder, match: Match) -> None:
+        """A match to its end, from where its folder says that it stands.
 
-        ``source`` is the benchmark as the entry sees it. Of the held-out client only measures are taken, and only
-        into files.
+        Of the held-out client only measures are taken, and only into files.
         """
-        play = set_up(entry, source.training_clients(seed), source.classes, seed, self.device)
-        held_out = source.held_out_client(seed)
-        saved = folder.load_state()
+        entry, held_out = match.entry, match.source.held_out_client(match.seed)
+        method = entry.make(held_out.input_shape, match.source.classes)
+        federation = (self.connect or in_process(self.device))(match, method)
+        play = Play(
+            method,
+            federation,
+            seed=match.seed,
+            rounds=entry.rounds,
+            measure_samples=entry.measure_samples,
+            timeout=self.timeout,
+            min_clients=min(self.min_clients, len(federation.clients)),
+        )
+        saved = folder.load_state(federation.rounds() if folder.saved_rounds else None)
         if saved:
             play.load_state_dict(saved)
         else:
             play.start()
+        play.rule = entry.rule(play.server.samples)
 
         def heard(round_: Round) -> None:
-            folder.append("measures.jsonl", round_.as_dict())
-            self.on_round(entry, seed, play.rule, round_)
+            line = round_.as_dict()
+            folder.append("measures.jsonl", line)
+            self.on_round(entry, match.seed, line)
+
+        def save() -> None:
+            folder.save_state(play.state_dict(keep=folder.saved_rounds))
 
         def checkpoint() -> None:
-            if folder.is_due(self.checkpoint_seconds):
-                folder.save_state(play.state_dict())
+            every = self.checkpoint_every
+            if play.next_round % every == 0 if every else folder.is_due(self.checkpoint_seconds):
+                save()
 
         def probe(round_: int, ensemble: Ensemble) -> None:
             profile = invariance_profile(ensemble, held_out, self.device)
@@ -101,30 +133,39 @@ class Stage:
         observers = Observers(heard, probe, entry.probe_every or self.probe_every)
         end = play.run(observers, checkpoint, self.interrupted)
         if end == "interrupted":
-            folder.save_state(play.state_dict())
+            save()
             raise Interrupted
         ensemble = play.ensemble()
         profile = invariance_profile(ensemble, held_out, self.device)
         folder.finish(ensemble.tensors(), _result(folder, play, end, profile, held_out))
+        federation.close()
 
 
-def contest(run: RunFolder, on_round: OnRound, interrupted: Callable[[], bool]) -> None:
+def contest(run: RunFolder, on_round: OnRound, interrupted: Callable[[], bool], connect: Connect | None = None) -> None:
     """Play every entry of a run with every seed, going on where the folder says that the run stands."""
     settings = run.settings
     torch.set_num_threads(settings.threads)
-    device = chosen_device(settings.device)
-    stage = Stage(device, on_round, interrupted, settings.checkpoint_seconds, settings.probe_every)
-    for seed in settings.all_seeds:
-        for entry in entries(settings):
-            folder = run.game(entry.slug, seed)
-            if folder.result is None:
-                stage.play(folder, entry, entry.benchmark(settings), seed)
+    stage = Stage(
+        chosen_device(settings.device),
+        on_round,
+        interrupted,
+        connect,
+        settings.checkpoint_every,
+        settings.checkpoint_seconds,
+        settings.probe_every,
+        settings.timeout,
+        settings.min_clients,
+    )
+    for match in matches(settings):
+        folder = run.game(match.entry.slug, match.seed)
+        if folder.result is None:
+            stage.play(folder, match)
 
 
 def _result(folder: GameFolder, play: Play, end: End, profile: InvarianceProfile, held_out: HeldOut) -> dict[str, Any]:
     lines = folder.measures()
     traffic = [client for line in lines for client in line["bytes"].values()]
-    train = play.server.measure(play.population)
+    train = play.exact_measure()
     return {
         "end": end,
         "rule": str(play.rule) if play.rule else None,

@@ -8,8 +8,9 @@ from typing import Any
 
 from flgames.data.catalogue import BenchmarkOptions, benchmark
 from flgames.entry import Entry
+from flgames.match import Match
 from flgames.rules import STEP_RANGE, batches_in
-from flgames.store import Match, Store
+from flgames.store import Store
 
 USUAL_GAME = {"fixed": 200, "variable": 400}
 """Rounds after which a game that has a rule is guessed to stop."""

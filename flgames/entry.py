@@ -11,15 +11,12 @@ from pydantic_core.core_schema import ValidationInfo
 
 from flgames.data.benchmark import Benchmark
 from flgames.data.catalogue import BenchmarkOptions, benchmark
-from flgames.data.clients import Samples
 from flgames.data.spurious import Removed
 from flgames.methods.base import Method
 from flgames.methods.catalogue import make, rules_of
 from flgames.models import Network
 from flgames.rules import Rules
 from flgames.stopping import StopBelow, warm_start_rounds
-
-Clients = Mapping[str, Samples]
 
 
 class Entry(BaseModel):
@@ -70,14 +67,13 @@ class Entry(BaseModel):
         """The method, for such inputs and labels."""
         return make(self.method, self.network.architecture(input_shape, classes), self.rules)
 
-    def rule(self, clients: Clients) -> StopBelow | None:
-        """The rule that stops it, if it has one."""
+    def rule(self, samples: Mapping[str, int]) -> StopBelow | None:
+        """The rule that stops it, if it has one, where clients have so many samples."""
         if self.stop_below is None:
             return None
         warm_start = self.warm_start
         if warm_start is None:
-            sizes = {name: len(samples) for name, samples in clients.items()}
-            warm_start = max(warm_start_rounds(Rules(**self.rules), sizes), self.least_warm_start)
+            warm_start = max(warm_start_rounds(Rules(**self.rules), samples), self.least_warm_start)
         return StopBelow(self.stop_below, warm_start, self.stop_spread, self.stop_bias)
 
     def decides(self) -> dict[str, Any]:

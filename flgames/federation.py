@@ -6,10 +6,11 @@ Engines implement :class:`Federation` and move bytes; they know nothing of the g
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
+import torch
 from torch import Tensor
 
 Weights = dict[str, Tensor]
@@ -18,6 +19,9 @@ Weights = dict[str, Tensor]
 Number = int | float
 
 NUMBER_BYTES = 8
+
+LARGEST = 1e30
+"""No number that a client reports is as large as this; one that is could end the server's arithmetic."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +41,87 @@ class Action:
 
 
 @dataclass(frozen=True)
+class Form:
+    """What a proper answer looks like: type and shape of its tensors, and the names of its numbers."""
+
+    tensors: Mapping[str, tuple[torch.dtype, torch.Size]] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, like: Weights, *numbers: str) -> Self:
+        """That of an answer with such tensors and these numbers."""
+        return cls({name: (tensor.dtype, tensor.shape) for name, tensor in like.items()}, numbers)
+
+    @property
+    def bytes(self) -> int:
+        """What such an answer weighs, counted as :func:`bytes_up` does."""
+        tensors = sum(shape.numel() * dtype.itemsize for dtype, shape in self.tensors.values())
+        return tensors + NUMBER_BYTES * len(self.numbers)
+
+    def faults(self, answer: Answer) -> Iterator[str]:
+        """What is wrong with an answer, in words that fit after "its answer"."""
+        for name in {*self.tensors, *answer.tensors}:
+            if name not in answer.tensors:
+                yield f"lacks the tensor {name}"
+            elif name not in self.tensors:
+                yield f"has a tensor {name}, which nobody asked for"
+            else:
+                dtype, shape = self.tensors[name]
+                tensor = answer.tensors[name]
+                if (tensor.dtype, tensor.shape) != (dtype, shape):
+                    yield f"has {name} as {_form(tensor.dtype, tensor.shape)} instead of {_form(dtype, shape)}"
+                elif not _is_finite(tensor):
+                    yield f"has NaN or infinity in {name}"
+        if set(answer.numbers) != set(self.numbers):
+            yield f"has the numbers {sorted(answer.numbers)} instead of {sorted(self.numbers)}"
+        for name, number in answer.numbers.items():
+            if not abs(number) < LARGEST:  # NaN is not either
+                yield f"says that {name} is {number:.3g}" if isinstance(number, float) else f"has a huge {name}"
+
+
+@dataclass(frozen=True)
+class CountForm(Form):
+    """That of confusion counts: nobody counts more samples than it has, or fewer than it was asked for."""
+
+    least: int = 1
+    most: int = 1
+
+    @classmethod
+    def over(cls, classes: int, least: int, most: int) -> Self:
+        return cls({"confusion": (torch.int64, torch.Size((classes, classes)))}, ("loss_sum",), least, most)
+
+    def faults(self, answer: Answer) -> Iterator[str]:
+        wrong = list(super().faults(answer))
+        yield from wrong
+        if not wrong:
+            counted = answer.tensors["confusion"]
+            if counted.min() < 0 or not self.least <= int(counted.sum()) <= self.most:
+                yield f"counts {int(counted.sum())} samples, and {self.least} to {self.most} were to be counted"
+
+
+def _form(dtype: torch.dtype, shape: torch.Size) -> str:
+    return f"{str(dtype).removeprefix('torch.')}{list(shape)}"
+
+
+def _is_finite(tensor: Tensor) -> bool:
+    # A finite sum needs finite numbers, and is faster; finite numbers may have an infinite sum.
+    return bool(tensor.sum().isfinite()) or bool(tensor.isfinite().all())
+
+
+@dataclass(frozen=True)
 class Ask:
     """A question to one client: the task, the actions it has not seen yet, and a few plain arguments."""
 
     task: str
     news: tuple[Action, ...] = ()
     arguments: Mapping[str, Number] = field(default_factory=dict)
+    number: int = 0
+    """The server counts its questions; the answer has the same number."""
+    after: int | None = None
+    """The last question that this client is known to have answered. None: forget what you know of the others, the news
+    are all there is."""
+    form: Form = Form()
+    """What the answer must look like; this does not travel."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +140,15 @@ class Answers:
     failed: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Saved:
+    """What became of saving the clients' states."""
+
+    states: dict[str, Any] = field(default_factory=dict)
+    """What the server has to keep for them; nothing where clients have disks of their own."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+
 class Federation(Protocol):
     """Where the clients are. In process, over NVIDIA FLARE or over Flower: the server can't tell."""
 
@@ -71,11 +159,17 @@ class Federation(Protocol):
     def ask(self, asks: Mapping[str, Ask], timeout: float | None = None) -> Answers:
         """Ask each of these clients its own question; wait at most ``timeout`` seconds."""
 
-    def save(self, round_: int) -> dict[str, Any]:
-        """Keep each client's state of this round; return what the server has to keep for them, if anything."""
+    def save(self, round_: int, keep: Collection[int] = ()) -> Saved:
+        """Keep each client's state of this round, and of the rounds in ``keep``; others may be forgotten."""
 
-    def restore(self, round_: int, saved: dict[str, Any]) -> None:
-        """Put every client back into the state that :meth:`save` kept for this round."""
+    def rounds(self) -> set[int] | None:
+        """The rounds to which every client that is there can go back; None: to any that was saved."""
+
+    def restore(self, round_: int, states: dict[str, Any]) -> dict[str, str]:
+        """Put every client back into the state that :meth:`save` kept for this round; who can't, and why."""
+
+    def close(self) -> None:
+        """The match has ended: nothing of it needs to be kept."""
 
 
 def _weights_bytes(weights: Weights) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from flgames.federation import Answer, Weights
+from flgames.federation import Answer, Form, Weights
 
 GRADIENT, BUFFER = "gradient", "buffer"
 
@@ -19,6 +19,12 @@ def gradient_answer(module: nn.Module, loss: float) -> Answer:
     tensors |= {f"{BUFFER}/{name}": buffer.clone() for name, buffer in module.named_buffers()}
     module.zero_grad(set_to_none=True)
     return Answer(tensors, {"loss": loss})
+
+
+def gradient_form(module: nn.Module) -> Form:
+    """What such an answer looks like."""
+    like = {f"{GRADIENT}/{name}": parameter for name, parameter in module.named_parameters()}
+    return Form.of(like | {f"{BUFFER}/{name}": buffer for name, buffer in module.named_buffers()}, "loss")
 
 
 def gradients_and_buffers(answer: Answer) -> tuple[Weights, Weights]:

@@ -8,6 +8,7 @@ from flgames.baselines import PUBLISHED, PUBLISHED_FOR, baseline
 from flgames.data.catalogue import BenchmarkOptions
 from flgames.entry import Entry
 from flgames.errors import unknown
+from flgames.match import Match
 from flgames.models import Network
 from flgames.rules import Rules
 from flgames.settings import Settings, resolve
@@ -39,7 +40,7 @@ def is_declared(entry_: Entry, options: BenchmarkOptions) -> bool:
 
 def entry(name: str, options: BenchmarkOptions) -> Entry:
     """The entry of this name, as it is set up for a benchmark."""
-    options = BenchmarkOptions(**options.model_dump(include=set(BenchmarkOptions.model_fields)))
+    options = _alone(options)
     if name in BASELINES:
         return baseline(name, options)
     if name not in GAMES:
@@ -74,3 +75,14 @@ def entries(settings: Settings) -> list[Entry]:
         return [own]
     other = entry(settings.against, settings)
     return [other.model_copy(update={"rounds": settings.against_rounds or other.rounds}), own]
+
+
+def matches(settings: Settings) -> list[Match]:
+    """The matches of a run, in playing order: every method has played a seed before the next one begins."""
+    options = _alone(settings)
+    return [Match(options, entry_, seed) for seed in settings.all_seeds for entry_ in entries(settings)]
+
+
+def _alone(options: BenchmarkOptions) -> BenchmarkOptions:
+    """A benchmark's options without the settings of a run that may come with them."""
+    return BenchmarkOptions(**options.model_dump(include=set(BenchmarkOptions.model_fields)))

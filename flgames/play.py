@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -77,6 +77,8 @@ class Play:
         Ends the game by training measures; None plays all rounds.
     measure_samples
         How many training samples, over all clients, a measure looks at first; 0: all of them.
+    timeout, min_clients
+        How long clients have for an answer, and how many must be there for the game to go on.
     """
 
     def __init__(
@@ -88,10 +90,12 @@ class Play:
         rounds: int,
         rule: StopBelow | None = None,
         measure_samples: int = 2048,
+        timeout: float | None = None,
+        min_clients: int = 1,
     ) -> None:
         self.method = method
         self.federation = federation
-        self.server = Server(federation, method.memory)
+        self.server = Server(federation, method.memory, timeout, min_clients)
         self.seed = seed
         self.rounds = rounds
         self.rule = rule
@@ -100,6 +104,7 @@ class Play:
         self.armed = False
         self.seconds = 0.0
         self.end: End | None = None
+        self._measured: TrainingMeasure | None = None
 
     def start(self) -> None:
         """Introductions and initial actions; not for a game that is resumed."""
@@ -135,7 +140,7 @@ class Play:
         _check_finite(move.losses, round_)
         measure = self.server.measure(self.measure_samples or self.population)
         _check_finite({name: counts.loss_sum for name, counts in measure.clients.items()}, round_)
-        decided_by = self._decide(round_, measure)
+        decided_by = self._measured = self._decide(round_, measure)
         self.next_round += 1
         self.seconds += time.perf_counter() - began
         observers.on_round(
@@ -165,13 +170,24 @@ class Play:
         self.armed = self.armed or self.rule.is_above(measure)
         return measure
 
+    def exact_measure(self) -> TrainingMeasure:
+        """On all samples; the last round's, if that was exact."""
+        if self._measured is None or not self._measured.exact:
+            self._measured = self.server.measure(self.population)
+        return self._measured
+
     @property
     def population(self) -> int:
         """How many samples to ask for so that every client counts all of its own."""
         return max(self.server.samples.values()) * len(self.server.clients)
 
-    def state_dict(self) -> dict[str, Any]:
-        """The whole state, as a value of its own: playing on does not change it."""
+    def state_dict(self, keep: Collection[int] = ()) -> dict[str, Any]:
+        """The whole state, as a value of its own: playing on does not change it.
+
+        Clients with disks of their own keep theirs there, and still have those of the rounds in ``keep``.
+        """
+        saved = self.federation.save(self.next_round, keep)
+        self.server.lose(saved.failed)
         return copy.deepcopy(
             {
                 "next_round": self.next_round,
@@ -180,7 +196,8 @@ class Play:
                 "end": self.end,
                 "server": self.server.state_dict(),
                 "method": self.method.state_dict(),
-                "clients": self.federation.save(self.next_round),
+                "clients": saved.states,
+                "whole": not self.server.absent,
             }
         )
 
@@ -193,7 +210,7 @@ class Play:
         self.end = state["end"]
         self.server.load_state_dict(state["server"])
         self.method.load_state_dict(state["method"], self.server)
-        self.federation.restore(self.next_round, state["clients"])
+        self.server.lose(self.federation.restore(self.next_round, state["clients"]))
 
 
 def _check_finite(losses: Mapping[str, float], round_: int) -> None:

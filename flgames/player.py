@@ -30,6 +30,7 @@ class Player(Client):
         self.rules = rules
         self.moves = 0
         self.phi_moves = 0
+        self._played = -1
         self.optimiser = make_optimiser(rules.optimiser, self.predictor.parameters(), rules.learning_rate)
         size = len(site.samples)
         self.move_batches = BatchStream(size, rules.batch_size, site.seed, site.name, "moves")
@@ -41,14 +42,17 @@ class Player(Client):
 
     def respond(self, t: int) -> Answer:
         """Move in predictor round t: ``local_steps`` steps on the ensemble's loss, opponents held still."""
-        if self.moves == 0:
-            self.predictor.load_state_dict(self.known.buffers[self.site.name].current.weights)
+        own = self.known.buffers[self.site.name].current
+        if own.version != self._played:
+            # The first move, or the last one was lost on its way: what counts is what the others have seen.
+            self.predictor.load_state_dict(own.weights)
         steps = self._full_batch_steps if self.rules.full_batch else self._mini_batch_steps
         self.predictor.train()
         # A module that draws, such as Dropout, draws the same when this move is played again.
         with torch_seed(self.site.seed, "move", self.site.name, self.moves):
             losses = steps()
         self.moves += 1
+        self._played = t
         action = Action(self.site.name, t, snapshot(self.predictor))
         self.known.receive([action])
         return Answer(action.weights, {"loss": sum(losses) / len(losses)})
@@ -128,5 +132,4 @@ class Player(Client):
         self.moves = state["moves"]
         self.phi_moves = state["phi_moves"]
         self.optimiser.load_state_dict(state["optimiser"])
-        if self.moves:
-            self.predictor.load_state_dict(self.known.buffers[self.site.name].current.weights)
+        self._played = -1

@@ -6,6 +6,7 @@ RUN/
   METHOD/seed-S/
     measures.jsonl  probe.jsonl  model.safetensors  result.json
     state.pt        the whole state of a game under way; gone when it has ended
+    whole.pt        the last state with all clients, where that is an earlier one
 ```
 
 Whole files are written under a temporary name and renamed; lines are appended, and those after the last checkpoint
@@ -17,7 +18,9 @@ from __future__ import annotations
 import fcntl
 import io
 import json
+import os
 import platform
+import secrets
 import subprocess
 import time
 from collections.abc import Iterator
@@ -64,7 +67,7 @@ class RunFolder:
             raise UserError(f"{path} is {_what_is_there(path)}: choose another --out.")
         try:
             path.mkdir(parents=True, exist_ok=True)
-            write_json(path / "environment.json", environment())
+            write_json(path / "environment.json", environment() | {"run": secrets.token_hex(6)})
             write_json(path / "settings.json", settings.model_dump())
         except OSError as error:
             raise UserError(f"The run folder {path} can't be made: {error.strerror}.") from None
@@ -80,6 +83,11 @@ class RunFolder:
         except (OSError, ValueError):
             raise UserError(f"{path} is not a run folder: it has no readable settings.json.") from None
         return cls(path, validated(saved))
+
+    @property
+    def id(self) -> str:
+        """What sites keep their states of this run under: no other run has it, wherever its folder is."""
+        return str(json.loads((self.path / "environment.json").read_text())["run"])
 
     def game(self, method: str, seed: int) -> GameFolder:
         return GameFolder(self.path / method / f"seed-{seed}")
@@ -99,10 +107,19 @@ class GameFolder:
         path = self.path / "result.json"
         return json.loads(path.read_text()) if path.exists() else None
 
-    def load_state(self) -> dict[str, Any] | None:
-        """The last checkpoint. Lines written after it are dropped, because those rounds will be played again."""
-        path = self.path / "state.pt"
-        state: dict[str, Any] | None = torch.load(path, weights_only=True) if path.exists() else None
+    @property
+    def saved_rounds(self) -> set[int]:
+        """The rounds after which a state was saved that one may have to go back to."""
+        return {state["next_round"] for state in self._states()}
+
+    def load_state(self, possible: set[int] | None = None) -> dict[str, Any] | None:
+        """The last checkpoint, of those rounds to which all clients can go back if there is one.
+
+        Lines written after it are dropped, because those rounds will be played again.
+        """
+        states = self._states()
+        common = [state for state in states if possible is None or state["next_round"] in possible]
+        state = next(iter(common or states), None)
         rounds = state["next_round"] if state else 0
         for name in ("measures.jsonl", "probe.jsonl"):
             kept = [line for line in self._lines(name) if line["round"] < rounds]
@@ -111,10 +128,21 @@ class GameFolder:
         return state
 
     def save_state(self, state: dict[str, Any]) -> None:
+        """A checkpoint. The last one with all clients is kept beside one that lacks some."""
+        last, whole = self.path / "state.pt", self.path / "whole.pt"
+        if not state["whole"] and not whole.exists() and last.exists():
+            os.replace(last, whole)
         buffer = io.BytesIO()
         torch.save(state, buffer)
-        write_atomically(self.path / "state.pt", buffer.getvalue())
+        write_atomically(last, buffer.getvalue())
+        if state["whole"]:
+            whole.unlink(missing_ok=True)
         self._saved_at = time.monotonic()
+
+    def _states(self) -> list[dict[str, Any]]:
+        """Those on the disk, the newest first."""
+        paths = [self.path / "state.pt", self.path / "whole.pt"]
+        return [torch.load(path, weights_only=True) for path in paths if path.exists()]
 
     def is_due(self, seconds: float) -> bool:
         """Whether the last checkpoint is older than this."""
@@ -134,7 +162,8 @@ class GameFolder:
         """The final model and its result; the checkpoint has served."""
         write_atomically(self.path / "model.safetensors", safetensors.torch.save(weights))
         write_json(self.path / "result.json", result)
-        (self.path / "state.pt").unlink(missing_ok=True)
+        for name in ("state.pt", "whole.pt"):
+            (self.path / name).unlink(missing_ok=True)
 
     def _lines(self, name: str) -> list[dict[str, Any]]:
         path = self.path / name

@@ -20,8 +20,8 @@ from torch import nn
 from flgames.baselines import BASELINES, GRIDS, trials
 from flgames.contest import Interrupted, set_up
 from flgames.data.catalogue import BenchmarkOptions
-from flgames.data.clients import Samples, Subset
-from flgames.entry import Clients, Entry
+from flgames.data.clients import Clients, Samples, Subset
+from flgames.entry import Entry
 from flgames.errors import Diverged
 from flgames.files import write_json
 from flgames.play import Observers

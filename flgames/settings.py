@@ -45,6 +45,10 @@ def _check_stop_below(value: object) -> object:
 Threshold = Annotated[float | Literal["never"], BeforeValidator(_check_stop_below)]
 
 
+Engine = Literal["local", "nvflare", "flower"]
+"""What moves the bytes between server and clients."""
+
+
 class Settings(Rules, BenchmarkOptions):
     """Everything that `flgames play` can be told. A run folder keeps it whole, so that a run can be repeated."""
 
@@ -66,7 +70,11 @@ class Settings(Rules, BenchmarkOptions):
     seed: int = Field(default=0, ge=0)
     seeds: int = Field(default=1, ge=1)
     probe_every: int = Field(default=0, ge=0)
+    checkpoint_every: int = Field(default=0, ge=0)
     checkpoint_seconds: float = Field(default=20.0, ge=0)
+    engine: Engine = "local"
+    timeout: float = Field(default=120.0, gt=0)
+    min_clients: int = Field(default=2, ge=1)
     device: str = "auto"
     threads: int = Field(default_factory=usable_threads, ge=1, le=1024)
 

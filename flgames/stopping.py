@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from flgames.measures import TrainingMeasure
@@ -66,7 +67,7 @@ class StopBelow:
         return f"stops below {self.threshold:.2f}{only} after {self.warm_start} rounds"
 
 
-def warm_start_rounds(rules: Rules, samples: dict[str, int]) -> int:
+def warm_start_rounds(rules: Rules, samples: Mapping[str, int]) -> int:
     """The paper's warm start: N rounds with a fixed representation, one epoch of rounds with a variable one."""
     if rules.representation == "fixed":
         return len(samples)

@@ -9,43 +9,16 @@ ROOT/
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flgames.data.catalogue import BenchmarkOptions
-from flgames.entry import Entry
 from flgames.files import write_json
+from flgames.match import Match
 from flgames.runs import GameFolder, environment
 
 PROBED = ("round", "unseen", "agree", "conflict", "flip_rate")
 """What is kept of every look at the unseen client."""
-
-
-@dataclass(frozen=True)
-class Match:
-    """One entry, played on one benchmark with one seed."""
-
-    options: BenchmarkOptions
-    entry: Entry
-    seed: int
-
-    @property
-    def what(self) -> dict[str, Any]:
-        """Everything that decides the result; names don't."""
-        named = {"benchmark": self.options.benchmark}
-        options = named | self.options.model_dump(mode="json", exclude_defaults=True)
-        return {"benchmark": options, "entry": self.entry.decides(), "seed": self.seed}
-
-    @property
-    def key(self) -> str:
-        return hashlib.sha256(json.dumps(self.what, sort_keys=True).encode()).hexdigest()[:12]
-
-    @property
-    def stem(self) -> str:
-        return f"{self.options.benchmark}/{self.entry.slug}-seed-{self.seed}-{self.key}"
 
 
 class Store:

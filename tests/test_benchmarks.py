@@ -263,7 +263,7 @@ def test_own_images_are_checked() -> None:
 def test_few_samples_do_not_shorten_the_warm_start() -> None:
     for benchmark, rounds in {"spurious-cifar10": 88, "colored-dsprites": 59, "colored-mnist": 2}.items():
         entry = entries(resolve({"benchmark": benchmark, "sizes": "200,200"}))[1]
-        rule = entry.rule({"a": range(200), "b": range(200)})  # type: ignore[dict-item]
+        rule = entry.rule({"a": 200, "b": 200})
         assert rule is not None
         assert rule.warm_start == rounds
 

@@ -24,10 +24,11 @@ from flgames.contest import Stage
 from flgames.data.catalogue import BenchmarkOptions
 from flgames.effort import guessed_seconds
 from flgames.lineup import default_lineup, entry
+from flgames.match import Match
 from flgames.report.comparison import _apart
 from flgames.report.forecast import Forecast, duration
 from flgames.runs import locked
-from flgames.store import Match, Store
+from flgames.store import Store
 
 METHODS = "fedavg,grey-oracle,irm"
 LABEL = "compare-colored-digits-fedavg-grey-oracle-irm-seeds-0-to-1"

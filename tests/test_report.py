@@ -14,13 +14,12 @@ from flgames.play import Round
 from flgames.report.live import LiveLine
 from flgames.report.tables import ACCURACY, COST, Row, long_table
 from flgames.settings import resolve
-from flgames.stopping import StopBelow
 
 
-def a_round(clients: int) -> Round:
+def a_line(clients: int) -> dict[str, Any]:
     counts = {f"client-{k}": Counts(torch.tensor([[80 + k, 20 - k], [0, 0]]), 0.0) for k in range(1, clients + 1)}
     measure = TrainingMeasure(counts, dict.fromkeys(counts, 100))
-    return Round(122, Move("predictors", {}), measure, measure, {}, {}, 12.34)
+    return Round(122, Move("predictors", {}), measure, measure, {}, {}, 12.34).as_dict()
 
 
 @pytest.mark.parametrize("clients", [2, 10])
@@ -28,7 +27,7 @@ def test_the_live_line_fits_and_tells_round_accuracy_rule_and_time(clients: int)
     console = Console(width=80, force_terminal=True, record=True)
     (entry,) = entries(resolve({"against": "none"}))
     with console.capture() as captured, LiveLine(console) as live:
-        live(entry, 0, StopBelow(0.7, 2), a_round(clients))
+        live(entry, 0, a_line(clients))
     said = captured.get()
     for part in ("Parallel F-FL Games (Smooth)", "round 123/500", "0.810", "stops below 0.70", "12.3 s"):
         assert part in said

@@ -112,7 +112,7 @@ def test_simultaneous_players_do_not_see_each_other_move() -> None:
     method = FLGames(perceptrons(), Rules())
     server = seat(method, random_clients(40, 40))
     method.round(server, 0, 0)
-    answers = forwards.ask("respond", ("b", "a"), t=1)
+    answers = forwards.ask("respond", ("b", "a"), method.predictor_form, t=1)
     for player in ("a", "b"):
         for name, tensor in answers[player].tensors.items():
             assert torch.equal(tensor, server.known.buffers[player].current.weights[name])
@@ -122,7 +122,7 @@ def test_fedavg_is_the_mean_by_samples() -> None:
     clients, architecture = random_clients(30, 10), perceptrons()
     method = FedAvg(architecture, FedAvgRules(local_steps=3, batch_size=8))
     server = seat(method, clients)
-    answers = server.ask("train", server.clients)
+    answers = server.ask("train", server.clients, method.predictor_form)
     expected = {
         name: 0.75 * answers["a"].tensors[name] + 0.25 * answers["b"].tensors[name] for name in answers["a"].tensors
     }

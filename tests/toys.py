@@ -94,7 +94,5 @@ def set_up(
 
 def flat(server: Server) -> Tensor:
     """All current weights as one vector, to compare games bit for bit."""
-    parts = [tensor.flatten() for action in server.known.current for tensor in action.weights.values()]
-    if server.known.phi:
-        parts += [tensor.flatten() for tensor in server.known.phi.weights.values()]
-    return torch.cat(parts)
+    actions = [*server.known.current, *([server.known.phi] if server.known.phi else [])]
+    return torch.cat([tensor.flatten() for action in actions for _, tensor in sorted(action.weights.items())])

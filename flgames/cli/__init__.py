@@ -11,6 +11,7 @@ from flgames.cli.bench import bench
 from flgames.cli.compare import compare
 from flgames.cli.data import data
 from flgames.cli.explain import explain_runs
+from flgames.cli.nvflare import nvflare
 from flgames.cli.play import play
 from flgames.cli.reproduce import reproduce
 from flgames.cli.search import search
@@ -28,6 +29,7 @@ app.command()(search)
 app.command()(reproduce)
 app.command("explain")(explain_runs)
 app.add_typer(data)
+app.add_typer(nvflare)
 app.command()(bench)
 
 

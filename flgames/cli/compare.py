@@ -12,9 +12,10 @@ from flgames.cli import options
 from flgames.cli.errors import exit_codes
 from flgames.cli.playing import play_waiting
 from flgames.compare import Comparison
-from flgames.contest import check, chosen_device
+from flgames.contest import check
 from flgames.data.catalogue import NAMES as BENCHMARKS
 from flgames.data.catalogue import BenchmarkOptions
+from flgames.devices import chosen_device
 from flgames.lineup import NAMES, default_lineup
 from flgames.report.comparison import show
 from flgames.report.console import make_console

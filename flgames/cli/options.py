@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
 import typer
 from click.core import ParameterSource
 from pydantic import BaseModel
@@ -52,7 +53,7 @@ def results_folder(out: Path) -> Iterator[None]:
         yield
 
 
-def given(context: typer.Context, model: type[BaseModel]) -> dict[str, Any]:
+def given(context: click.Context, model: type[BaseModel]) -> dict[str, Any]:
     """The fields of this model that were given by hand."""
     return {
         name: value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from flgames.cli.signals import signals
 from flgames.contest import Interrupted, check, contest
 from flgames.data.benchmark import Benchmark
 from flgames.data.catalogue import NAMES as BENCHMARKS
+from flgames.engines.simulation import check_engine, simulate
 from flgames.errors import UserError
 from flgames.lineup import entries
 from flgames.presets import VARIANTS
@@ -31,6 +33,7 @@ RESPONSE = "A player's response"
 PHI = "The representation phi"
 STOP = "When it ends"
 RUN = options.RUN
+ENGINE = "Where the clients are"
 
 Option = typer.Option
 
@@ -74,7 +77,11 @@ def play(
     seed: Annotated[int | None, Option(help="Drives data, initialisation, batches and schedule. Default: 0.", rich_help_panel=RUN)] = None,
     seeds: Annotated[int | None, Option(help="Play so many seeds, from --seed on, and show mean and standard deviation. Default: 1.", rich_help_panel=RUN)] = None,
     probe_every: Annotated[int | None, Option(help="Show the unseen client every so many rounds, for the curves only; nothing that trains or stops can see it. 0: at the end only (default).", rich_help_panel=RUN)] = None,
+    checkpoint_every: Annotated[int | None, Option(help="Save the whole state every so many rounds. Default: 0, by time.", rich_help_panel=RUN)] = None,
     checkpoint_seconds: Annotated[float | None, Option(help="Save the whole state this often; 0: after every round. Default: 20.", rich_help_panel=RUN)] = None,
+    engine: Annotated[str | None, Option(help="What carries the messages between server and clients: local, in this process (default); nvflare or flower, in their simulators, with a process a client. The weights are the same.", rich_help_panel=ENGINE)] = None,
+    timeout: Annotated[float | None, Option(help="Seconds that a client has for an answer over nvflare or flower; one that is late is skipped, and keeps its last action. Default: 120.", rich_help_panel=ENGINE)] = None,
+    min_clients: Annotated[int | None, Option(help="How many clients must be there for the game to go on. Default: 2.", rich_help_panel=ENGINE)] = None,
     device: options.Device = "auto",
     threads: options.Threads = None,
     config: Annotated[Path | None, Option(help="A TOML file of settings, with the names of these options as keys; the command line wins.", rich_help_panel=RUN)] = None,
@@ -91,16 +98,18 @@ def play(
         settings = run.settings if run else resolve(chosen, config)
         entries(settings)  # refuses a method that is not declared for this benchmark before a folder is made
         source = check(settings, settings.device)
+        if settings.engine != "local":
+            check_engine(settings)
         fetch(source, settings.seed, console)
         _play(run or RunFolder.create(out, settings), source, console)
 
 
 def _play(run: RunFolder, source: Benchmark, console: Console) -> None:
     console.print(f"run folder: {run.path}", soft_wrap=True)
-    with locked(run.path):
+    with locked(run.path) if run.settings.engine == "local" else nullcontext():  # an engine's server locks it
         try:
             with signals(console) as interrupted, LiveLine(console) as live:
-                contest(run, live, interrupted)
+                (contest if run.settings.engine == "local" else simulate)(run, live, interrupted)
         except Interrupted:
             console.print(f"Stopped; the state is saved. Go on with: flgames play --resume {run.path}", soft_wrap=True)
             raise typer.Exit(130) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import typer
@@ -14,10 +15,9 @@ from flgames.compare import play_all
 from flgames.contest import Interrupted, Stage
 from flgames.effort import expected_seconds, usual_rounds
 from flgames.entry import Entry
-from flgames.play import Round
+from flgames.match import Match
 from flgames.report.forecast import Forecast, WorkBar, duration
-from flgames.stopping import StopBelow
-from flgames.store import Match, Store
+from flgames.store import Store
 
 
 def play_waiting(
@@ -41,9 +41,10 @@ def play_waiting(
         def stage(match: Match) -> Stage:
             where = f"{match.options.benchmark} " if len({each.options.benchmark for each in waiting}) > 1 else ""
 
-            def on_round(entry: Entry, seed: int, rule: StopBelow | None, round_: Round) -> None:
-                done, train = (round_.round + 1) / usual_rounds(entry), round_.measure.accuracy
-                what = f"{where}{entry.slug} {seed}: round {round_.round + 1}/{entry.rounds}, train {train:.3f}"
+            def on_round(entry: Entry, seed: int, line: dict[str, Any]) -> None:
+                played, train = line["round"] + 1, line["accuracy"]
+                done = played / usual_rounds(entry)
+                what = f"{where}{entry.slug} {seed}: round {played}/{entry.rounds}, train {train:.3f}"
                 bar(match.stem, min(done, 0.99), what)
 
             return Stage(device, on_round, interrupted)

@@ -14,18 +14,19 @@ from rich.table import Table
 from flgames.cli import options
 from flgames.cli.errors import exit_codes
 from flgames.cli.playing import expectations, play_waiting
-from flgames.contest import chosen_device
 from flgames.data.catalogue import by_name
+from flgames.devices import chosen_device
 from flgames.errors import Diverged, UserError, unknown
 from flgames.experiments import EXPERIMENTS, Experiment, Scope, experiment
 from flgames.experiments.case import BENCHMARKS
 from flgames.explain import captum
+from flgames.match import Match
 from flgames.report.console import make_console
 from flgames.report.fetching import fetch
 from flgames.report.forecast import duration
 from flgames.report.reproduction import show
 from flgames.settings import usable_threads
-from flgames.store import Match, Store
+from flgames.store import Store
 
 
 def reproduce(

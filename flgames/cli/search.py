@@ -15,9 +15,10 @@ from flgames.baselines import BASELINES, CHOSEN, trials
 from flgames.cli import options
 from flgames.cli.errors import exit_codes
 from flgames.cli.signals import signals
-from flgames.contest import Interrupted, check, chosen_device
+from flgames.contest import Interrupted, check
 from flgames.data.catalogue import NAMES as BENCHMARKS
 from flgames.data.catalogue import BenchmarkOptions
+from flgames.devices import chosen_device
 from flgames.effort import guessed_seconds
 from flgames.entry import Entry
 from flgames.errors import unknown

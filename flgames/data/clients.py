@@ -28,7 +28,11 @@ class Samples(Protocol):
         """Inputs and targets of these samples."""
 
 
-def input_shape(clients: Mapping[str, Samples]) -> tuple[int, ...]:
+Clients = Mapping[str, Samples]
+"""Training clients by name, in the order in which they play."""
+
+
+def input_shape(clients: Clients) -> tuple[int, ...]:
     """The shape of one input, as a model sees it."""
     inputs, _ = next(iter(clients.values())).batch(torch.tensor([0]))
     return tuple(inputs.shape[1:])

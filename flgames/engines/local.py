@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 import torch
 
 from flgames.client import CPU, Client, Site
 from flgames.data.clients import Samples
-from flgames.federation import Answers, Ask
+from flgames.federation import Answers, Ask, Saved
 from flgames.methods.base import Method
 
 
@@ -31,9 +31,16 @@ class LocalFederation:
     def ask(self, asks: Mapping[str, Ask], timeout: float | None = None) -> Answers:
         return Answers({name: self._clients[name].answer(ask) for name, ask in asks.items()})
 
-    def save(self, round_: int) -> dict[str, Any]:
-        return {name: client.state_dict() for name, client in self._clients.items()}
+    def save(self, round_: int, keep: Collection[int] = ()) -> Saved:
+        return Saved({name: client.state_dict() for name, client in self._clients.items()})
 
-    def restore(self, round_: int, saved: dict[str, Any]) -> None:
+    def rounds(self) -> None:
+        return None
+
+    def restore(self, round_: int, states: dict[str, Any]) -> dict[str, str]:
         for name, client in self._clients.items():
-            client.load_state_dict(saved[name])
+            client.load_state_dict(states[name])
+        return {}
+
+    def close(self) -> None:
+        """There is nothing to close."""

@@ -9,7 +9,7 @@ from flgames import paper
 from flgames.data.catalogue import BenchmarkOptions
 from flgames.entry import Entry
 from flgames.lineup import SCHEDULES, entry
-from flgames.store import Match
+from flgames.match import Match
 
 BENCHMARKS = ("colored-mnist", "colored-fashion-mnist", "spurious-cifar10", "colored-dsprites")
 """The paper's, the two smaller ones first."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import torch
 
 from flgames.client import Client, Site
-from flgames.federation import Answer, Weights
+from flgames.federation import Answer, Form, Weights
 from flgames.models import Architecture, Ensemble
+from flgames.seeds import torch_seed
 from flgames.server import Server
 
 
@@ -49,6 +51,12 @@ class Method(ABC):
     def learnt(self) -> Architecture:
         """The architecture of :meth:`ensemble`, for those who load a model that was saved."""
         return self.architecture
+
+    @cached_property
+    def predictor_form(self) -> Form:
+        """What an answer with a predictor's weights and its loss looks like."""
+        with torch_seed(0, "discarded"):
+            return Form.of(self.architecture.predictor().state_dict(), "loss")
 
     def ensemble(self, server: Server) -> Ensemble:
         """What has been learnt so far, as one module."""

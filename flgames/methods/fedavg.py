@@ -96,7 +96,7 @@ class FedAvg(Method):
         server.publish(Action(MODEL, 0, initial_weights(self.architecture.predictor, seed, MODEL)))
 
     def round(self, server: Server, round_: int, seed: int) -> Move:
-        answers = server.ask("train", server.clients)
+        answers = server.ask("train", server.clients, self.predictor_form)
         weights = {client: answer.tensors for client, answer in answers.items()}
         by_size = shares_by_size(server.samples, answers)
         server.publish(Action(MODEL, round_ + 1, self.merge(server, weights, by_size)))

@@ -16,7 +16,7 @@ import torch
 
 from flgames.client import Site
 from flgames.federation import Action
-from flgames.gradients import gradients_and_buffers
+from flgames.gradients import gradient_form, gradients_and_buffers
 from flgames.memory import PHI
 from flgames.methods.base import Method, Move, combine, losses_of, shares_by_size
 from flgames.models import Architecture, initial_weights, snapshot
@@ -61,14 +61,14 @@ class FLGames(Method):
         now = turn(self.rules, round_, server.clients, seed)
         if now.t is None:
             return self._move_phi(server)
-        answers = server.ask("respond", now.movers, t=now.t)
+        answers = server.ask("respond", now.movers, self.predictor_form, t=now.t)
         # All movers have answered the actions of the round before: only now do the others hear of theirs.
         for player, answer in answers.items():
             server.publish(Action(player, now.t, answer.tensors))
         return Move("predictors", losses_of(answers))
 
     def _move_phi(self, server: Server) -> Move:
-        answers = server.ask("represent", server.clients)
+        answers = server.ask("represent", server.clients, gradient_form(self.phi))
         parts = {client: gradients_and_buffers(answer) for client, answer in answers.items()}
         by_size = shares_by_size(server.samples, answers)
         gradient = combine({client: gradient for client, (gradient, _) in parts.items()}, by_size)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from flgames.client import Client, Site, Task
 from flgames.data.clients import BatchStream
 from flgames.federation import Action, Answer
-from flgames.gradients import gradient_answer, gradients_and_buffers
+from flgames.gradients import gradient_answer, gradient_form, gradients_and_buffers
 from flgames.logits import in_chunks
 from flgames.memory import MODEL
 from flgames.methods.base import Method, Move, combine, losses_of, shares_by_size
@@ -123,7 +123,7 @@ class SharedGradient(Method):
         server.publish(Action(MODEL, 0, snapshot(self.model)))
 
     def round(self, server: Server, round_: int, seed: int) -> Move:
-        answers = server.ask("gradient", server.clients, **self.arguments(round_))
+        answers = server.ask("gradient", server.clients, gradient_form(self.model), **self.arguments(round_))
         risks = losses_of(answers)
         parts = {client: gradients_and_buffers(answer) for client, answer in answers.items()}
         by_size = shares_by_size(server.samples, answers)

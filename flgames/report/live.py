@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from flgames.entry import Entry
-from flgames.play import Round
-from flgames.stopping import StopBelow
 
 LOG_SECONDS = 5.0
 
@@ -24,6 +23,7 @@ class LiveLine:
         first = Text("getting ready ...", style="dim")
         self._live = Live(first, console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
         self._printed_at = time.monotonic()
+        self._reported: dict[str, str] = {}
 
     def __enter__(self) -> LiveLine:
         if self._live:
@@ -36,29 +36,34 @@ class LiveLine:
         if self._live:
             self._live.stop()
 
-    def __call__(self, entry: Entry, seed: int, rule: StopBelow | None, round_: Round) -> None:
+    def __call__(self, entry: Entry, seed: int, line: dict[str, Any]) -> None:
+        for client, why in line["failures"].items():
+            if self._reported.get(client) != why:
+                self.console.print(f"round {line['round'] + 1}, {client}: {why}", style="yellow", soft_wrap=True)
+        self._reported = line["failures"]
         if self._live:
-            self._live.update(_line(entry, seed, rule, round_))
+            self._live.update(_line(entry, seed, line))
         elif time.monotonic() - self._printed_at >= LOG_SECONDS:
             self._printed_at = time.monotonic()
-            self.console.print(_line(entry, seed, rule, round_), soft_wrap=True)
+            self.console.print(_line(entry, seed, line), soft_wrap=True)
 
 
 MOST_NAMED = 2
 """Clients whose accuracies fit into a line by name; of more, the lowest and the highest are shown."""
 
 
-def _line(entry: Entry, seed: int, rule: StopBelow | None, round_: Round) -> Text:
+def _line(entry: Entry, seed: int, round_: dict[str, Any]) -> Text:
     """Two lines of at most 80 characters: what is played, and how it stands."""
-    accuracies = {name: counts.accuracy for name, counts in round_.measure.clients.items()}
+    accuracies = round_["accuracy_of"]
     if len(accuracies) <= MOST_NAMED:
         train = " ".join(f"{name} {accuracy:.3f}" for name, accuracy in accuracies.items())
     else:
         train = f"train {min(accuracies.values()):.3f} to {max(accuracies.values()):.3f}, {len(accuracies)} clients"
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append(entry.title, style="bold").append(f", seed {seed}\n")
-    line.append(f"round {round_.round + 1}/{entry.rounds}  ")
+    line.append(f"round {round_['round'] + 1}/{entry.rounds}  ")
     line.append(train, style="cyan")
-    line.append(f"  stops below {rule.threshold:.2f}" if rule else "  plays all rounds", style="yellow")
-    line.append(f"  {round_.seconds:.1f} s", style="dim")
+    stops = f"  stops below {entry.stop_below:.2f}" if entry.stop_below else "  plays all rounds"
+    line.append(stops, style="yellow")
+    line.append(f"  {round_['seconds']:.1f} s", style="dim")
     return line

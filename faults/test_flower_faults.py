@@ -1,0 +1,59 @@
+"""What happens to a game when parts of a Flower deployment are killed, or are not who they say."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import trustme
+
+from tests.flower_sites import deployment
+from tests.games import weights
+
+ROUNDS = 8
+
+
+def rounds(out: Path) -> list[dict[str, Any]]:
+    paths = list(out.glob("*/seed-0/measures.jsonl"))
+    return [json.loads(line) for line in paths[0].read_text().splitlines()] if paths else []
+
+
+def wait_for_round(out: Path, number: int, timeout: float = 150) -> None:
+    deadline = time.monotonic() + timeout
+    while len(rounds(out)) < number:
+        assert time.monotonic() < deadline
+        time.sleep(0.3)
+
+
+def test_a_killed_node_is_skipped_and_rejoins_from_its_own_disk(tmp_path: Path) -> None:
+    (tmp_path / "sites").mkdir()
+    out = tmp_path / "run"
+    with deployment(tmp_path / "sites") as up:
+        run = up.run(rounds=ROUNDS, threads=1, timeout=20, min_clients=1, stop_below="never", out=str(out))
+        wait_for_round(out, 1)
+        up.kill("node-1")
+        wait_for_round(out, 3)
+        up.start_node_again(1)
+        up.wait_for(out / "summary.txt", run, timeout=300)
+    lines = rounds(out)
+    missed = [line["round"] for line in lines if "client-2" in line["failures"]]
+    assert missed, "the run noticed"
+    assert lines[-1]["failures"] == {}
+    assert lines[-1]["moved"] == ["client-1", "client-2"], "it is back"
+    assert len(lines) == ROUNDS
+    assert len({name.split("/")[1] for name in weights(out)}) == 2
+
+
+def test_strangers_are_refused(tmp_path: Path) -> None:
+    """An unknown key; and a SuperLink whose certificate the node does not trust."""
+    (tmp_path / "sites").mkdir()
+    trustme.CA().cert_pem.write_to_path(str(tmp_path / "sites" / "foreign.crt"))
+    with deployment(tmp_path / "sites", nodes=1) as up:
+        up.start_node(7, key="node-unknown")
+        assert up.exit_code("node-7") == 305 % 256
+        up.start_node(8, key="node-0", authority="foreign.crt")
+        time.sleep(10)
+        log = (tmp_path / "sites" / "node-8.log").read_text().lower()
+        assert "certificate" in log or "ssl" in log, log

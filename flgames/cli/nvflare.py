@@ -1,0 +1,76 @@
+"""flgames nvflare."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from flgames.cli import options
+from flgames.cli.errors import exit_codes
+from flgames.contest import check
+from flgames.engines.host import as_folder
+from flgames.engines.simulation import check_engine
+from flgames.errors import UserError
+from flgames.report.console import make_console
+from flgames.settings import Settings, resolve
+
+nvflare = typer.Typer(
+    name="nvflare",
+    help="Play across machines over NVIDIA FLARE. docs/across-sites.md walks through it.",
+    no_args_is_help=True,
+)
+
+FORWARDED = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+@nvflare.command(context_settings=FORWARDED)
+def simulate(context: typer.Context) -> None:
+    """Play in NVFlare's simulator: flgames play --engine nvflare, with all of its options.
+
+    For example: flgames nvflare simulate --clients 3 --variant f-fl-games
+    """
+    play, parsed = _play_with(context)
+    play.invoke(parsed)
+
+
+@nvflare.command(context_settings=FORWARDED)
+def job(
+    context: typer.Context,
+    out: Annotated[Path, typer.Argument(help="The job folder to write; it must not be there yet.")],
+    run: Annotated[str | None, typer.Option(help="What the run is called on all sites. A job that is submitted again goes on with its run. Default: the time and what is played.")] = None,
+) -> None:  # fmt: skip
+    """Write a job that a provisioned federation can be given. Takes the options of flgames play.
+
+    The federation's sites are called as the benchmark's clients: client-1, client-2, ... Submit it with
+    nvflare job submit -j OUT, or in NVFlare's console.
+
+    For example: flgames nvflare job my-job --benchmark colored-digits --clients 3
+    """
+    with exit_codes():
+        _, parsed = _play_with(context)
+        settings = resolve(options.given(parsed, Settings))
+        check_engine(settings)
+        from flgames.engines.nvflare_job import write_job  # NVFlare is an extra
+
+        source = check(settings, settings.device)
+        if out.exists():
+            raise UserError(f"{out} is there already: choose another name for the job.")
+        out.resolve().parent.mkdir(parents=True, exist_ok=True)
+        name = as_folder(run) if run else f"{datetime.now():%Y%m%d-%H%M%S}-{settings.benchmark}-{settings.name}"
+        write_job(out.resolve(), name, settings)
+        console = make_console()
+        console.print(f"job: {out}", soft_wrap=True)
+        console.print(f"It plays {settings.title} on {source.title}, as the run {name}.", soft_wrap=True)
+        console.print(f"Its sites: {', '.join(source.flips)}. Each needs flgames with the extra nvflare, and the data.")
+
+
+def _play_with(context: click.Context) -> tuple[click.Command, click.Context]:
+    """`flgames play`, and its options as they were given here: nothing is declared twice."""
+    root = context.find_root()
+    assert isinstance(root.command, click.Group)
+    play = root.command.commands["play"]
+    return play, play.make_context(context.info_name, ["--engine", "nvflare", *context.args], parent=context.parent)

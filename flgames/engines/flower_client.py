@@ -1,0 +1,76 @@
+"""A client of the game as an application of Flower: the ClientApp that `flwr run` finds through pyproject.toml.
+
+In a deployment every message starts a process of its own, so a client's state is on its site's disk after each
+answer, and the next process begins there. What this file imports is imported for every message.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+
+from flgames.engines.host import Host
+from flgames.engines.sites import benchmark_part
+from flgames.errors import UserError
+
+STATE_VARIABLE = "FLGAMES_STATE"
+"""Where clients keep their states, unless the node configuration says `state`."""
+
+PAYLOAD = "payload"
+FORMAT = "safetensors"
+NAME = "name"
+
+client_app = ClientApp()
+
+
+@client_app.query("hello")
+def hello(message: Message, context: Context) -> Message:
+    """Node ids are drawn anew when a node restarts; its name stays."""
+    return Message(RecordDict({NAME: ConfigRecord({NAME: name_of(context.node_config)})}), reply_to=message)
+
+
+@client_app.query("play")
+def play(message: Message, context: Context) -> Message:
+    """Answer a question of the game."""
+    host = _host(name_of(context.node_config), str(context.node_config.get("state", "")))
+    return Message(packed(host.handle(unpacked(message.content))), reply_to=message)
+
+
+def name_of(node_config: Mapping[str, Any]) -> str:
+    """A client's name: what its node configuration says, or the benchmark's part by its partition's number."""
+    if "client" in node_config:
+        return str(node_config["client"])
+    if "partition-id" in node_config:
+        return f"client-{int(node_config['partition-id']) + 1}"
+    raise UserError("This node has no name: start it with --node-config 'partition-id=0' or 'client=NAME' in quotes.")
+
+
+@lru_cache(maxsize=4)
+def _host(name: str, state: str) -> Host:
+    """One a process, where a process answers more than one question, as in simulation."""
+    disk = state or os.environ.get(STATE_VARIABLE) or platformdirs.user_state_path("flgames")
+    return Host(name, benchmark_part(name), Path(disk), forgets=True)
+
+
+def packed(payload: bytes) -> RecordDict:
+    """Our bytes as Flower carries them."""
+    return RecordDict({PAYLOAD: ArrayRecord({PAYLOAD: Array("uint8", (len(payload),), FORMAT, payload)})})
+
+
+def unpacked(content: RecordDict) -> bytes:
+    """The inverse of :func:`packed`; nothing, if that is not what it is."""
+    record = content.array_records.get(PAYLOAD)
+    return record[PAYLOAD].data if record and PAYLOAD in record else b""
+
+
+def name_in(content: RecordDict) -> str:
+    """Who a node says that it is."""
+    record = content.config_records.get(NAME)
+    return str(record.get(NAME, "")) if record else ""

@@ -1,0 +1,128 @@
+"""The server of the game as an application of Flower: the ServerApp that `flwr run` finds through pyproject.toml."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from flwr.app import Context, Message, RecordDict
+from flwr.serverapp import Grid, ServerApp
+
+from flgames.data.catalogue import benchmark
+from flgames.engines.flower_client import name_in, packed, unpacked
+from flgames.engines.remote import Replies
+from flgames.engines.serving import open_or_create, report, serve
+from flgames.engines.sites import in_playing_order
+from flgames.errors import ClientFailure
+from flgames.runs import RunFolder
+from flgames.settings import resolve
+
+log = logging.getLogger(__name__)
+
+HELLO, PLAY = "query.hello", "query.play"
+
+POLL = 0.05
+PATIENCE = 600.0
+"""Seconds for all clients to be there."""
+
+server_app = ServerApp()
+
+
+@server_app.main()
+def main(grid: Grid, context: Context) -> None:
+    """Play what the run configuration says."""
+    given = {key.replace("-", "_"): value for key, value in context.run_config.items() if value != ""}
+    out = Path(str(given.pop("out", "") or f"runs/flower-{context.run_id}"))
+    run = open_or_create(out, resolve(given | {"engine": "flower"}))
+    if play_on(grid, run):
+        report(run)
+
+
+def play_on(grid: Grid, run: RunFolder) -> bool:
+    """Play a run over the nodes of a grid; False if it was interrupted."""
+    wanted = benchmark(run.settings).flips
+    return serve(run, lambda: GridExchange(grid, wanted, run.settings.timeout))
+
+
+class GridExchange:
+    """Payloads as messages. Nodes that come back under another id are found by their names.
+
+    Keys say which nodes may take part; which client a node is, is its own word. A name that is taken by a node that is
+    there is not given to another.
+    """
+
+    def __init__(self, grid: Grid, wanted: Iterable[str], timeout: float) -> None:
+        self._grid = grid
+        self._timeout = timeout
+        self._nodes: dict[str, int] = {}
+        self._greeted: set[int] = set()
+        deadline = time.monotonic() + PATIENCE
+        while missing := set(wanted) - set(self._nodes):
+            if time.monotonic() > deadline:
+                raise ClientFailure(
+                    f"After {PATIENCE:.0f} s these clients are not there: {', '.join(sorted(missing))}."
+                )
+            self._look_around()
+            time.sleep(POLL)
+        self._nodes = {name: node for name, node in self._nodes.items() if name in set(wanted)}
+        self._clients = in_playing_order(self._nodes)
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        return self._clients
+
+    def __call__(self, payloads: Mapping[str, bytes], timeout: float | None) -> Replies:
+        self._look_around()
+        asked = {self._nodes[name]: packed(payload) for name, payload in payloads.items()}
+        arrived, failed = self._exchange(PLAY, asked, timeout or self._timeout)
+        names = {node: name for name, node in self._nodes.items()}
+        return Replies(
+            {names[node]: unpacked(content) for node, content in arrived.items()},
+            {names[node]: why for node, why in failed.items()},
+        )
+
+    def _look_around(self) -> None:
+        """Greet nodes that are new."""
+        there = set(self._grid.get_node_ids())
+        if new := there - self._greeted:
+            answers, failed = self._exchange(HELLO, {node: RecordDict() for node in new}, self._timeout)
+            for node, content in answers.items():
+                name = name_in(content)
+                if self._nodes.get(name) in there:
+                    log.warning("node %d says that it is %s, which another node is: refused", node, name)
+                else:
+                    self._nodes[name] = node
+            # One that has no name will not get one; one that was slow may be greeted again.
+            self._greeted |= set(answers) | {node for node, why in failed.items() if why.startswith("error")}
+
+    def _exchange(
+        self, kind: str, contents: Mapping[int, RecordDict], timeout: float
+    ) -> tuple[dict[int, RecordDict], dict[int, str]]:
+        """One message to each node; what they reply, and why some don't."""
+        waiting: dict[str, int] = {}
+        arrived: dict[int, RecordDict] = {}
+        failed: dict[int, str] = {}
+        for node, content in contents.items():
+            # One at a time: of several that are pushed together Flower does not say which it did not take.
+            message = Message(content, node, kind, ttl=timeout)
+            if number := next(iter(self._grid.push_messages([message])), ""):
+                waiting[number] = node
+            else:
+                failed[node] = "error: Flower does not know where it is"
+        deadline = time.monotonic() + timeout
+        while waiting and time.monotonic() < deadline:
+            for reply in self._grid.pull_messages(list(waiting)):
+                # A reply about a node that died comes from the SuperLink: only the message tells whose it is.
+                node = waiting.pop(reply.metadata.reply_to_message_id)
+                if reply.has_error():
+                    failed[node] = f"error {reply.error.code}: {_last_line(reply.error.reason)}"
+                else:
+                    arrived[node] = reply.content
+            time.sleep(POLL)
+        return arrived, failed | dict.fromkeys(waiting.values(), f"no answer within {timeout:g} s")
+
+
+def _last_line(text: str | None) -> str:
+    return (text or "no reason").strip().splitlines()[-1]

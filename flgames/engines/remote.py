@@ -1,0 +1,164 @@
+"""A federation whose clients are somewhere else. The engine moves bytes; this says what is in them, and what of the
+answers can be trusted."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from flgames.engines.wire import AnswerHeader, Unreadable, allowed_bytes, pack, pack_ask, read_answer
+from flgames.federation import Answer, Answers, Ask, Saved, Weights
+from flgames.match import Match
+
+log = logging.getLogger(__name__)
+
+STRIKES = 3
+"""Refused answers in a row after which a client is asked no more."""
+
+OVERSIZE = 4
+"""How many times the expected bytes an answer may have before it is thrown away unread."""
+
+
+@dataclass(frozen=True)
+class Replies:
+    """What came back, and from whom nothing did and why."""
+
+    arrived: Mapping[str, bytes]
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+
+class Exchange(Protocol):
+    """All that an engine has to do: carry payloads to clients and their replies back."""
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The clients' names, in the order in which they play."""
+
+    def __call__(self, payloads: Mapping[str, bytes], timeout: float | None) -> Replies:
+        """Every client's own payload to it, and what it replies within so many seconds."""
+
+
+class RemoteFederation:
+    """The clients of one match, over any engine.
+
+    An answer is refused if it is not what the question asked for; then it is as if the client had failed. Three in a
+    row exclude the client.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        run: str,
+        match: Match,
+        threads: int,
+        device: str = "cpu",
+        timeout: float | None = None,
+    ) -> None:
+        self.exchange = exchange
+        self.timeout = timeout
+        self.strikes: dict[tuple[str, str], int] = {}
+        """Refused answers in a row, by client and task: one who counts well may still answer badly."""
+        self.excluded: dict[str, str] = {}
+        self._header = {"run": run, "match": match.as_dict(), "threads": threads, "device": device}
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        return self.exchange.clients
+
+    def ask(self, asks: Mapping[str, Ask], timeout: float | None = None) -> Answers:
+        payloads = {
+            name: pack_ask(ask, {**self._header, "kind": "ask"})
+            for name, ask in asks.items()
+            if name not in self.excluded
+        }
+        replies = self.exchange(payloads, timeout)
+        answered: dict[str, Answer] = {}
+        failed = dict.fromkeys(asks, "no answer") | dict(replies.failed)
+        failed |= {name: why for name, why in self.excluded.items() if name in asks}
+        for name, reply in replies.arrived.items():
+            if name not in payloads:
+                log.warning("%s answered and was not asked: refused", name)
+                continue
+            try:
+                answer = _accepted(name, asks[name], reply)
+            except Unreadable as why:
+                failed[name] = self._refuse(name, asks[name].task, str(why))
+                continue
+            if isinstance(answer, Answer):
+                answered[name] = answer
+                failed.pop(name)
+                self.strikes.pop((name, asks[name].task), None)
+            else:
+                failed[name] = answer
+        return Answers(answered, failed)
+
+    def save(self, round_: int, keep: Collection[int] = ()) -> Saved:
+        _, failed = self._tell({"kind": "save", "round": round_, "keep": sorted(keep)})
+        return Saved({}, failed)
+
+    def rounds(self) -> set[int]:
+        done, _ = self._tell({"kind": "rounds"})
+        common = [set(header.rounds) for header in done.values()]
+        return set.intersection(*common) if common else set()
+
+    def restore(self, round_: int, states: dict[str, Any]) -> dict[str, str]:
+        _, failed = self._tell({"kind": "restore", "round": round_})
+        return failed
+
+    def close(self) -> None:
+        """The match has ended: clients need not keep anything of it."""
+        self._tell({"kind": "leave"})
+
+    def _tell(self, order: Mapping[str, Any]) -> tuple[dict[str, AnswerHeader], dict[str, str]]:
+        """The same order to every client; who has done it, and who has not and why."""
+        payload = pack({**self._header, **order})
+        replies = self.exchange({name: payload for name in self.clients if name not in self.excluded}, self.timeout)
+        failed = dict.fromkeys(self.clients, "no answer") | dict(replies.failed) | self.excluded
+        done = {}
+        for name, reply in replies.arrived.items():
+            try:
+                header, _ = _read(name, reply, allowed_bytes(Ask("")))
+            except Unreadable as why:
+                failed[name] = f"its answer {why}"
+                continue
+            if header.error:
+                failed[name] = header.error
+            else:
+                done[name] = header
+                failed.pop(name)
+        return done, failed
+
+    def _refuse(self, name: str, task: str, why: str) -> str:
+        self.strikes[name, task] = self.strikes.get((name, task), 0) + 1
+        reason = f"refused, because its answer {why}"
+        if self.strikes[name, task] >= STRIKES:
+            self.excluded[name] = f"excluded after {STRIKES} refused answers in a row; the last one {why}"
+            reason = self.excluded[name]
+        log.warning("%s: %s", name, reason)
+        return reason
+
+
+def _accepted(name: str, ask: Ask, reply: object) -> Answer | str:
+    """A client's answer, or why it has none."""
+    header, tensors = _read(name, reply, allowed_bytes(ask))
+    if header.error is not None:
+        return header.error
+    if header.number != ask.number:
+        raise Unreadable(f"is to question {header.number}, and {ask.number} was asked")
+    answer = Answer(tensors, header.numbers)
+    for fault in ask.form.faults(answer):
+        raise Unreadable(fault)
+    return answer
+
+
+def _read(name: str, reply: object, expected: int) -> tuple[AnswerHeader, Weights]:
+    if not isinstance(reply, bytes):
+        raise Unreadable(f"is of type {type(reply).__name__}")
+    if len(reply) > OVERSIZE * expected:
+        raise Unreadable(f"has {len(reply)} bytes, and {expected} were expected: not read")
+    header, tensors = read_answer(reply)
+    if header.client != name:
+        raise Unreadable(f"says that it is from {header.client}")
+    return header, tensors

@@ -1,0 +1,32 @@
+"""The game over a real Flower deployment on loopback, with TLS and node authentication."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+from flgames.settings import Settings
+from tests.flower_sites import APP, deployment
+from tests.games import local_weights, same, weights
+
+
+def test_a_run_ends_with_the_weights_of_the_local_engine(tmp_path: Path) -> None:
+    (tmp_path / "sites").mkdir()
+    out = tmp_path / "there"
+    with deployment(tmp_path / "sites") as up:
+        run = up.run(variant="f-fl-games-smooth", rounds=2, threads=1, against="none", out=str(out))
+        up.wait_for(out / "summary.txt", run)
+        assert up.wait_for_end(run) == "finished:completed", up.logs()
+    settings = ("--variant", "f-fl-games-smooth", "--rounds", "2", "--threads", "1", "--against", "none")
+    assert same(weights(out), local_weights(tmp_path / "here", *settings))
+    (path,) = out.glob("*/seed-0/measures.jsonl")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(lines) == 2
+    assert not any(line["failures"] for line in lines)
+
+
+def test_every_setting_can_be_given_to_flwr_run() -> None:
+    """Flower refuses what the app does not name."""
+    app = tomllib.loads((APP / "pyproject.toml").read_text())["tool"]["flwr"]["app"]
+    assert {name.replace("-", "_") for name in app["config"]} == {*Settings.model_fields, "out"} - {"engine"}

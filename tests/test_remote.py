@@ -1,0 +1,519 @@
+"""Clients somewhere else, without the somewhere: every payload is packed, carried by hand, and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from flgames.contest import Interrupted, Stage, in_process
+from flgames.data.catalogue import BenchmarkOptions
+from flgames.engines.host import Host, saved_rounds
+from flgames.engines.remote import OVERSIZE, STRIKES, RemoteFederation, Replies
+from flgames.engines.sites import benchmark_part, check_seats, in_playing_order
+from flgames.engines.wire import AnswerHeader, Unreadable, pack, read_answer, unpack
+from flgames.errors import ClientFailure, UserError
+from flgames.federation import Weights
+from flgames.lineup import entry
+from flgames.match import Match
+from flgames.methods.base import Method
+from flgames.play import Observers, Play, Round
+from flgames.runs import GameFolder
+from tests.toys import flat
+
+CPU = torch.device("cpu")
+CLIENTS = ("client-1", "client-2", "client-3")
+
+Spoil = Callable[[dict[str, Any], Weights], bytes | None]
+
+
+class ByHand:
+    """Carries payloads to hosts in this process, which may be more than one a client, as if each had its own."""
+
+    def __init__(
+        self, disk: Path, clients: tuple[str, ...] = CLIENTS, processes: int = 1, forgets: bool = False
+    ) -> None:
+        self.clients = CLIENTS
+        self.hosts = [
+            {name: Host(name, benchmark_part(name), disk, forgets=forgets) for name in CLIENTS}
+            for _ in range(processes)
+        ]
+        self.calls = 0
+        self.carried: list[tuple[int, int]] = []
+        self.away: set[str] = set()
+        self.loses: set[str] = set()
+        self.spoils: dict[str, Spoil] = {}
+        self.strangers: dict[str, bytes] = {}
+
+    def __call__(self, payloads: Mapping[str, bytes], timeout: float | None) -> Replies:
+        arrived, failed = dict(self.strangers), {}
+        for name, payload in payloads.items():
+            if name in self.away:
+                failed[name] = "no answer within 5 s"
+                continue
+            self.calls += 1
+            reply = self.hosts[self.calls % len(self.hosts)][name].handle(payload)
+            self.carried.append((len(payload), len(reply)))
+            if name in self.loses:
+                failed[name] = "lost on its way"
+                continue
+            header, tensors = unpack(reply)
+            if name in self.spoils and header["number"]:
+                reply = self.spoils[name](header, tensors) or reply
+            arrived[name] = reply
+        return Replies(arrived, failed)
+
+
+def a_match(name: str = "parallel-f-fl-games-smooth", rounds: int = 10, **changes: Any) -> Match:
+    options = BenchmarkOptions(benchmark="colored-digits", clients=3)
+    chosen = entry(name, options)
+    network = chosen.network.model_copy(update={"width": 12})
+    rules = chosen.rules | {"batch_size": 32} | changes
+    return Match(options, chosen.model_copy(update={"network": network, "rules": rules, "rounds": rounds}), 0)
+
+
+def make(match: Match) -> Method:
+    return match.entry.make(match.source.held_out_client(0).input_shape, 2)
+
+
+def over(exchange: ByHand, match: Match, min_clients: int = 1) -> Play:
+    return Play(
+        make(match),
+        RemoteFederation(exchange, "run", match, threads=1),
+        seed=0,
+        rounds=match.entry.rounds,
+        min_clients=min_clients,
+    )
+
+
+def here(match: Match) -> Play:
+    method = make(match)
+    return Play(method, in_process(CPU)(match, method), seed=0, rounds=match.entry.rounds)
+
+
+def played(play: Play) -> Play:
+    play.start()
+    play.run()
+    return play
+
+
+METHODS = (
+    "parallel-f-fl-games-smooth", "sequential-f-fl-games", "sequential-v-fl-games-smooth", "parallel-v-fl-games-fast",
+    "fedavg", "fedbn", "irm", "group-dro",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_ends_with_the_same_weights_wherever_its_clients_are(
+    name: str, processes: int, tmp_path: Path
+) -> None:
+    match = a_match(name)
+    # Where a client has more than one process, none of them can rely on having answered the question before.
+    there = played(over(ByHand(tmp_path, processes=processes, forgets=processes > 1), match))
+    assert torch.equal(flat(there.server), flat(played(here(match)).server))
+
+
+def test_bytes_of_the_ledger_are_those_of_the_payloads(tmp_path: Path) -> None:
+    match = a_match(rounds=6)
+    exchange = ByHand(tmp_path)
+    play = over(exchange, match)
+    lines: list[Round] = []
+    play.start()
+    exchange.carried.clear()
+    play.run(Observers(lines.append))
+    down = sum(client["down"] for line in lines for client in line.traffic.values())
+    up = sum(client["up"] for line in lines for client in line.traffic.values())
+    carried_down, carried_up = (sum(part) for part in zip(*exchange.carried, strict=True))
+    messages = len(exchange.carried)
+    # A header names the match and every tensor: it has a size of its own, whatever the model's.
+    assert down <= carried_down <= down + 4000 * messages
+    assert up <= carried_up <= up + 1000 * messages
+
+
+def test_what_crosses_is_predictors_phi_gradients_and_counts(tmp_path: Path) -> None:
+    match = a_match("parallel-v-fl-games-smooth", rounds=4)
+    exchange = ByHand(tmp_path)
+    crossed: set[str] = set()
+    sizes: set[int] = set()
+    original = ByHand.__call__
+
+    def watching(self: ByHand, payloads: Mapping[str, bytes], timeout: float | None) -> Replies:
+        replies = original(self, payloads, timeout)
+        for reply in replies.arrived.values():
+            header, tensors = unpack(reply)
+            crossed.update(name.split("/")[0] if "/" in name else "weights" for name in tensors if name != "confusion")
+            crossed.update(header.get("numbers", {}), {"confusion"} & set(tensors))
+            sizes.update(tensor.numel() for tensor in tensors.values())
+        return replies
+
+    ByHand.__call__ = watching  # type: ignore[method-assign]
+    try:
+        play = played(over(exchange, match))
+    finally:
+        ByHand.__call__ = original  # type: ignore[method-assign]
+    assert crossed == {"weights", "gradient", "confusion", "loss", "loss_sum", "samples", "classes"}
+    assert play.server.known.phi is not None
+    weights = {
+        tensor.numel()
+        for action in (*play.server.known.current, play.server.known.phi)
+        for tensor in action.weights.values()
+    }
+    assert sizes <= weights | {4}, "a tensor of any other size could be samples"
+
+
+# Failures.
+
+
+def test_a_client_that_is_away_keeps_its_last_action_and_catches_up(tmp_path: Path) -> None:
+    exchange, match = ByHand(tmp_path), a_match(rounds=4)
+    play = over(exchange, match)
+    play.start()
+    play.run()
+    before = play.server.known.buffers["client-2"].current
+    exchange.away = {"client-2"}
+    play.rounds, play.end = 6, None
+    lines: list[Round] = []
+    play.run(Observers(lines.append))
+    assert play.server.known.buffers["client-2"].current is before
+    assert lines[-1].failures == {"client-2": "no answer within 5 s"}
+    exchange.away = set()
+    play.rounds, play.end = 8, None
+    play.run(Observers(lines.append))
+    assert lines[-1].failures == {}
+    assert play.server.known.buffers["client-2"].current.version == 8
+
+
+def test_an_answer_that_is_lost_was_never_played(tmp_path: Path) -> None:
+    """What the client knows of itself is again what the others know of it."""
+    exchange, match = ByHand(tmp_path), a_match(rounds=3)
+    play = over(exchange, match)
+    play.start()
+    play.run()
+    exchange.loses = {"client-2"}
+    play.rounds, play.end = 4, None
+    play.run()
+    exchange.loses = set()
+    play.server.measure(100)
+    seat = exchange.hosts[0]["client-2"]._seat
+    assert seat is not None
+    theirs, ours = seat.client.known.buffers["client-2"], play.server.known.buffers["client-2"]
+    assert theirs.current.version == ours.current.version == 3
+    assert all(torch.equal(theirs.current.weights[name], tensor) for name, tensor in ours.current.weights.items())
+
+
+def test_one_of_clockwise_players_may_be_away(tmp_path: Path) -> None:
+    exchange, match = ByHand(tmp_path), a_match("sequential-f-fl-games", rounds=6)
+    play = over(exchange, match)
+    play.start()
+    exchange.away = {"client-2"}
+    play.run()
+    assert [play.server.known.buffers[name].current.version for name in CLIENTS] == [4, 0, 6]
+
+
+def test_the_game_ends_with_fewer_than_min_clients(tmp_path: Path) -> None:
+    exchange, match = ByHand(tmp_path), a_match()
+    play = over(exchange, match, min_clients=2)
+    play.start()
+    exchange.away = {"client-1", "client-3"}
+    with pytest.raises(ClientFailure, match=r"1 client answered 'respond' \(client-1: no answer.*the game needs 2"):
+        play.run()
+
+
+def test_a_game_begins_with_all_of_its_clients(tmp_path: Path) -> None:
+    exchange = ByHand(tmp_path)
+    exchange.away = {"client-3"}
+    with pytest.raises(ClientFailure, match="client-3: no answer"):
+        over(exchange, a_match()).start()
+
+
+def test_an_error_of_a_client_is_told_and_not_fatal(tmp_path: Path) -> None:
+    exchange = ByHand(tmp_path)
+    play = over(exchange, a_match(rounds=2))
+    play.start()
+
+    def broken(match: Match) -> Any:
+        raise OSError("the disk is gone")
+
+    exchange.hosts[0]["client-1"] = Host("client-1", broken, tmp_path)
+    lines: list[Round] = []
+    play.run(Observers(lines.append))
+    assert lines[0].failures == {"client-1": "OSError: the disk is gone"}
+
+
+def test_a_client_that_lost_its_memory_says_so_and_is_told_everything_again(tmp_path: Path) -> None:
+    exchange, match = ByHand(tmp_path), a_match(rounds=3)
+    play = over(exchange, match)
+    play.start()
+    play.run()
+    exchange.hosts[0]["client-1"] = Host("client-1", benchmark_part("client-1"), tmp_path)
+    play.rounds, play.end = 5, None
+    lines: list[Round] = []
+    play.run(Observers(lines.append))
+    assert "goes on from question" in lines[0].failures["client-1"]
+    assert lines[1].failures == {}
+    assert play.server.known.buffers["client-1"].current.version == 5
+
+
+# Bad updates.
+
+
+def with_tensor(change: Callable[[Weights], object]) -> Spoil:
+    def spoil(header: dict[str, Any], tensors: Weights) -> bytes | None:
+        if "confusion" in tensors or not tensors:
+            return None
+        change(tensors)
+        return pack(header, tensors)
+
+    return spoil
+
+
+def poison(value: float) -> Spoil:
+    def change(tensors: Weights) -> None:
+        tensors["1.weight"][0, 0] = value
+
+    return with_tensor(change)
+
+
+def with_header(**changes: Any) -> Spoil:
+    return lambda header, tensors: pack(header | changes, tensors) if "1.weight" in tensors else None
+
+
+BAD = {
+    "NaN": (poison(float("nan")), "NaN or infinity in 1.weight"),
+    "infinity": (poison(float("inf")), "NaN or infinity in 1.weight"),
+    "shape": (with_tensor(lambda t: t.update({"1.weight": torch.zeros(3)})), r"1.weight as float32\[3\] instead of"),
+    "type": (with_tensor(lambda t: t.update({"1.weight": t["1.weight"].double()})), "as float64"),
+    "missing": (with_tensor(lambda t: t.pop("1.weight")), "lacks the tensor 1.weight"),
+    "more": (with_tensor(lambda t: t.update({"samples": torch.zeros(2)})), "samples, which nobody asked for"),
+    "round": (with_header(number=1), "is to question 1, and"),
+    "name": (with_header(client="client-3"), "says that it is from client-3"),
+    "numbers": (with_header(numbers={}), r"the numbers \[\] instead of \['loss'\]"),
+    "loss": (with_header(numbers={"loss": float("inf")}), "says that loss is inf"),
+    "words": (with_header(numbers={"loss": "low"}), "wrong in numbers.loss"),
+    "huge": (with_header(numbers={"loss": 10**400}), "has a huge loss"),
+    "noise": (lambda header, tensors: b"not at all", "not in our format"),
+    "too large": (
+        with_tensor(lambda t: t.update({"1.weight": torch.zeros(10_000_000)})),
+        r"has 40\d+ bytes, and \d+ were expected: not read",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_answer_is_refused_by_name_and_never_played(kind: str, tmp_path: Path) -> None:
+    spoil, why = BAD[kind]
+    exchange, match = ByHand(tmp_path), a_match(rounds=3)
+    play = over(exchange, match)
+    play.start()
+    play.run()
+    before = play.server.known.buffers["client-2"].current
+    exchange.spoils = {"client-2": spoil}
+    play.rounds, play.end = 4, None
+    lines: list[Round] = []
+    play.run(Observers(lines.append))
+    assert play.server.known.buffers["client-2"].current is before
+    assert list(lines[0].move.losses) == ["client-1", "client-3"]
+    assert set(lines[0].failures) == {"client-2"}
+    with pytest.raises(AssertionError, match=why):  # the message is matched as a pattern
+        raise AssertionError(lines[0].failures["client-2"])
+
+
+def test_three_bad_answers_in_a_row_exclude_a_client(tmp_path: Path) -> None:
+    exchange, match = ByHand(tmp_path), a_match(rounds=STRIKES)
+    play = over(exchange, match)
+    play.start()
+    exchange.spoils = {"client-2": lambda header, tensors: b"noise"}
+    lines: list[Round] = []
+    play.run(Observers(lines.append))
+    calls = exchange.calls
+    play.rounds, play.end = STRIKES + 1, None
+    play.run(Observers(lines.append))
+    assert exchange.calls - calls == 4, "two clients, a response and a count: the third is asked no more"
+    assert lines[-1].failures["client-2"].startswith("excluded after 3 refused answers in a row")
+
+
+def test_who_counts_well_and_answers_badly_is_excluded_too(tmp_path: Path) -> None:
+    exchange, match = ByHand(tmp_path), a_match(rounds=STRIKES + 1)
+    play = over(exchange, match)
+    play.start()
+    exchange.spoils = {"client-2": poison(float("nan"))}
+    lines: list[Round] = []
+    play.run(Observers(lines.append))
+    assert lines[STRIKES - 2].failures["client-2"].startswith("refused")
+    assert lines[STRIKES].failures["client-2"].startswith("excluded")
+    assert "client-2" not in lines[STRIKES].measure.clients
+
+
+def test_a_good_answer_forgives(tmp_path: Path) -> None:
+    exchange, match = ByHand(tmp_path), a_match(rounds=2)
+    play = over(exchange, match)
+    play.start()
+    bad = poison(float("nan"))
+    for spoils in ({"client-2": bad}, {}, {"client-2": bad}):
+        exchange.spoils = spoils
+        play.end = None
+        play.run()
+        play.rounds += 2
+    assert play.federation.excluded == {}  # type: ignore[attr-defined]
+
+
+def test_a_new_game_of_the_same_name_inherits_nothing(tmp_path: Path) -> None:
+    """A server that died before its first checkpoint begins again; its clients' disks remember the first attempt."""
+    match = a_match(rounds=4)
+    first = over(ByHand(tmp_path, processes=2, forgets=True), match)
+    first.start()
+    first.rounds = 2
+    first.run()
+    again = played(over(ByHand(tmp_path, processes=2, forgets=True), match))
+    assert torch.equal(flat(again.server), flat(played(here(match)).server))
+
+
+def test_nobody_listens_to_a_stranger(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    exchange, match = ByHand(tmp_path), a_match(rounds=2)
+    exchange.strangers = {"mallory": b"let me in"}
+    play = played(over(exchange, match))
+    assert set(play.server.known.buffers) == set(CLIENTS)
+    assert "mallory answered and was not asked: refused" in caplog.text
+
+
+def test_what_is_too_large_is_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exchange, match = ByHand(tmp_path), a_match(rounds=1)
+    play = over(exchange, match)
+    play.start()
+    exchange.spoils = {"client-2": lambda header, tensors: bytes(OVERSIZE * 100_000)}
+    read: list[int] = []
+
+    def watched(payload: bytes) -> tuple[AnswerHeader, Weights]:
+        read.append(len(payload))
+        return read_answer(payload)
+
+    monkeypatch.setattr("flgames.engines.remote.read_answer", watched)
+    play.run()
+    assert read
+    assert max(read) < OVERSIZE * 100_000
+
+
+# States.
+
+
+def test_a_run_goes_on_from_the_clients_own_disks_bit_for_bit(tmp_path: Path) -> None:
+    match, sites, folder = a_match(rounds=9), tmp_path / "sites", GameFolder(tmp_path / "run")
+    play_on(folder, ByHand(sites), match, interrupt_after=5, checkpoint_every=2)
+    assert saved_rounds(next(sites.glob("client-1/run/*"))) == [4, 5]
+    assert torch.load(folder.path / "state.pt", weights_only=True)["clients"] == {}, "clients keep their own"
+    # Everything that was in memory is gone.
+    play_on(folder, ByHand(sites), match, checkpoint_every=2)
+    undisturbed = GameFolder(tmp_path / "other")
+    play_on(undisturbed, ByHand(tmp_path / "elsewhere"), match)
+    assert (folder.path / "model.safetensors").read_bytes() == (undisturbed.path / "model.safetensors").read_bytes()
+    assert not list(sites.rglob("*.pt")), "a match that has ended leaves nothing behind"
+
+
+def test_it_goes_back_to_the_last_round_that_all_have(tmp_path: Path) -> None:
+    """One client was away at the last checkpoints; the others still have the one before."""
+    match, sites, folder = a_match(rounds=10), tmp_path / "sites", GameFolder(tmp_path / "run")
+    exchange = ByHand(sites)
+    leave_at = {5: {"client-2"}}
+    play_on(folder, exchange, match, interrupt_after=8, checkpoint_every=2, away=leave_at)
+    assert folder.saved_rounds == {4, 8}
+    play_on(folder, ByHand(sites), match)
+    undisturbed = GameFolder(tmp_path / "other")
+    play_on(undisturbed, ByHand(tmp_path / "elsewhere"), match)
+    assert (folder.path / "model.safetensors").read_bytes() == (undisturbed.path / "model.safetensors").read_bytes()
+
+
+def test_a_client_without_any_state_of_its_own_rejoins(tmp_path: Path) -> None:
+    match, sites, folder = a_match(rounds=8), tmp_path / "sites", GameFolder(tmp_path / "run")
+    play_on(folder, ByHand(sites), match, interrupt_after=4)
+    for path in sites.glob("client-3/run/*/*.pt"):
+        path.unlink()
+    play_on(folder, ByHand(sites), match)
+    assert folder.result is not None
+    assert folder.result["rounds"] == 8
+    assert "no state of round 4" in folder.measures()[4]["failures"]["client-3"]
+
+
+def play_on(
+    folder: GameFolder,
+    exchange: ByHand,
+    match: Match,
+    interrupt_after: int | None = None,
+    checkpoint_every: int = 0,
+    away: Mapping[int, set[str]] | None = None,
+) -> None:
+    """Play a match, from where its folder says, maybe not to its end."""
+
+    def connect(match: Match, method: Method) -> RemoteFederation:
+        return RemoteFederation(exchange, "run", match, threads=1)
+
+    def on_round(entry: Any, seed: int, line: dict[str, Any]) -> None:
+        exchange.away = (away or {}).get(line["round"] + 1, exchange.away)
+
+    def interrupted() -> bool:
+        return interrupt_after is not None and len(folder.measures()) >= interrupt_after
+
+    try:
+        Stage(CPU, on_round, interrupted, connect, checkpoint_every).play(folder, match)
+    except Interrupted:
+        assert interrupt_after
+
+
+# Small parts.
+
+
+def test_names_that_could_leave_the_folder_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="can't be a name"):
+        Host("../client-1", benchmark_part("client-1"), tmp_path)
+    host = Host("client-1", benchmark_part("client-1"), tmp_path)
+    order = {"kind": "save", "run": "run", "match": a_match().as_dict(), "threads": 1, "device": "cpu", "keep": []}
+    for wrong, why in (
+        ({"run": "../../x"}, "can't be a name"),
+        ({"round": "../x"}, "ValueError"),
+        ({"kind": "x"}, "'x'"),
+    ):
+        answer, _ = read_answer(host.handle(pack(order | {"round": 0} | wrong)))
+        assert why in str(answer.error)
+    assert not list(tmp_path.rglob("*.pt"))
+
+
+@pytest.mark.parametrize(
+    "confusion", [[[0, 0], [0, 0]], [[9, 0], [0, 9]], [[-5, 400], [20, 18]], [[400, 400], [400, 400]]]
+)
+def test_counts_that_can_not_be_are_refused(confusion: list[list[int]], tmp_path: Path) -> None:
+    def spoil(header: dict[str, Any], tensors: Weights) -> bytes | None:
+        return pack(header, {"confusion": torch.tensor(confusion)}) if "confusion" in tensors else None
+
+    exchange, match = ByHand(tmp_path), a_match(rounds=1)
+    play = over(exchange, match)
+    play.start()
+    exchange.spoils = {"client-2": spoil}
+    lines: list[Round] = []
+    play.run(Observers(lines.append))
+    assert "samples, and 433 to 433 were to be counted" in lines[0].failures["client-2"]
+
+
+def test_clients_play_in_the_same_order_on_every_machine() -> None:
+    assert in_playing_order({"client-10", "client-9", "client-1"}) == ("client-1", "client-9", "client-10")
+
+
+def test_all_seats_of_a_benchmark_must_be_taken() -> None:
+    with pytest.raises(UserError, match="is played by client-1, client-2, client-3; here are client-1, site-2"):
+        check_seats(a_match(), ("client-1", "site-2"))
+
+
+def test_a_payload_that_was_cut_is_unreadable() -> None:
+    payload = pack({"client": "a", "number": 1}, {"w": torch.ones(3)})
+    for cut in (0, 4, 20, len(payload) - 1):
+        with pytest.raises(Unreadable):
+            unpack(payload[:cut])
+
+
+def test_numbers_and_tensors_arrive_as_they_were_sent() -> None:
+    sent = {"whole": torch.tensor(7), "half": torch.ones(2, dtype=torch.float16), "flags": torch.tensor([True])}
+    header, tensors = unpack(pack({"number": 0.1 + 0.2, "none": None}, sent))
+    assert header == {"number": 0.30000000000000004, "none": None}
+    assert all(torch.equal(tensors[name], tensor) for name, tensor in sent.items())
