@@ -20,7 +20,7 @@ import trustme
 
 from flgames.engines import processes
 from flgames.engines.simulation import QUIET
-from tests.nvflare_sites import free_port
+from tests.nvflare_sites import free_port, on_all_cores
 
 BIN = Path(sys.executable).parent
 APP = Path(__file__).parent.parent
@@ -100,7 +100,8 @@ class Deployment:
         with open(self.folder / f"{name}.log", "ab") as log:
             self._processes[name] = subprocess.Popen(
                 [BIN / command, *options], cwd=self.folder, stdout=log, stderr=subprocess.STDOUT,
-                start_new_session=True, env=self.environment | {processes.MARK: self._mark(name)},
+                start_new_session=True, preexec_fn=on_all_cores,
+                env=self.environment | {processes.MARK: self._mark(name)},
             )  # fmt: skip
 
     def exit_code(self, name: str, timeout: float = 60) -> int:

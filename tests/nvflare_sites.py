@@ -33,6 +33,11 @@ def free_port() -> int:
         return port
 
 
+def on_all_cores() -> None:
+    """Before a process starts: tests have a core each (conftest.py), and sites are many processes."""
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
 def project(port: int, clients: int) -> str:
     """The project file that docs/across-sites.md shows, with this port and so many clients."""
     text: str
@@ -76,7 +81,7 @@ class Sites:
         command = [sys.executable, "-u", "-m", module, "-m", str(kit), "-s", f"fed_{kind}.json", "--set", *settings]
         with open(self.folder / f"{name}.log", "ab") as log:
             self._processes[name] = subprocess.Popen(
-                command, cwd=kit, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                command, cwd=kit, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=on_all_cores,
                 env=os.environ | QUIET | {"OMP_NUM_THREADS": "1", processes.MARK: self._mark(name)},
             )  # fmt: skip
 
@@ -130,6 +135,12 @@ class Sites:
         while len(self.rounds(run)) < number:
             assert time.monotonic() < deadline, self.logs()
             time.sleep(0.05)
+
+    def wait_for_file(self, run: str, name: str, timeout: float = 90) -> None:
+        deadline = time.monotonic() + timeout
+        while not (self.run_folder(run) / name).exists():
+            assert time.monotonic() < deadline, self.logs()
+            time.sleep(0.2)
 
     def logs(self) -> str:
         return "\n".join(f"{path.name}:\n{path.read_text()[-3000:]}" for path in self.folder.glob("*.log"))

@@ -1,4 +1,4 @@
-"""The server of the game as an application of Flower: the ServerApp that `flwr run` finds through pyproject.toml."""
+"""The server of the game as an application of Flower: the ServerApp that `flwr run` finds through flower_app/."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ log = logging.getLogger(__name__)
 
 HELLO, PLAY = "query.hello", "query.play"
 
-POLL = 0.05
+SOONEST, LATEST = 0.02, 1.0
+"""Seconds between two looks for replies: they come fast in simulation, and in a deployment every look is a request."""
 PATIENCE = 600.0
 """Seconds for all clients to be there."""
 
@@ -59,13 +60,14 @@ class GridExchange:
         self._nodes: dict[str, int] = {}
         self._greeted: set[int] = set()
         deadline = time.monotonic() + PATIENCE
+        self._look_around()
         while missing := set(wanted) - set(self._nodes):
             if time.monotonic() > deadline:
                 raise ClientFailure(
                     f"After {PATIENCE:.0f} s these clients are not there: {', '.join(sorted(missing))}."
                 )
+            time.sleep(LATEST)
             self._look_around()
-            time.sleep(POLL)
         self._nodes = {name: node for name, node in self._nodes.items() if name in set(wanted)}
         self._clients = in_playing_order(self._nodes)
 
@@ -111,8 +113,10 @@ class GridExchange:
                 waiting[number] = node
             else:
                 failed[node] = "error: Flower does not know where it is"
-        deadline = time.monotonic() + timeout
+        deadline, pause = time.monotonic() + timeout, SOONEST
         while waiting and time.monotonic() < deadline:
+            time.sleep(pause)
+            pause = min(1.5 * pause, LATEST)
             for reply in self._grid.pull_messages(list(waiting)):
                 # A reply about a node that died comes from the SuperLink: only the message tells whose it is.
                 node = waiting.pop(reply.metadata.reply_to_message_id)
@@ -120,7 +124,6 @@ class GridExchange:
                     failed[node] = f"error {reply.error.code}: {_last_line(reply.error.reason)}"
                 else:
                     arrived[node] = reply.content
-            time.sleep(POLL)
         return arrived, failed | dict.fromkeys(waiting.values(), f"no answer within {timeout:g} s")
 
 

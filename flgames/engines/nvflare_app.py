@@ -113,7 +113,7 @@ class CollabExchange:
             try:
                 arrived[name] = call.result()
             except CollabCallError as error:
-                failed[name] = f"{error.cause_type}: {error.cause}"
+                failed[name] = f"{error.cause_type}: {error.cause}" if error.remote_traceback else str(error.cause)
         return Replies(arrived, failed)
 
     def _call(self, name: str, payload: bytes, timeout: float | None) -> bytes:
