@@ -19,7 +19,7 @@ test: lint  ## lint, types and tests
 	$(BIN)/python -m pytest
 
 test-faults: $(STAMP)  ## kill parts of real federations, and see what becomes of the game: up to 12 minutes
-	$(BIN)/python -m pytest faults
+	$(BIN)/python -m pytest -n 0 faults
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
