@@ -12,7 +12,7 @@ import trustme
 from tests.flower_sites import deployment
 from tests.games import weights
 
-ROUNDS = 8
+ROUNDS = 7
 
 
 def rounds(out: Path) -> list[dict[str, Any]]:
@@ -34,7 +34,7 @@ def test_a_killed_node_is_skipped_and_rejoins_from_its_own_disk(tmp_path: Path) 
         run = up.run(rounds=ROUNDS, threads=1, timeout=60, min_clients=1, stop_below="never", out=str(out))
         wait_for_round(out, 1)
         up.kill("node-1")
-        wait_for_round(out, 3)
+        wait_for_round(out, 2)
         up.start_node_again(1)
         up.wait_for(out / "summary.txt", run, timeout=300)
     lines = rounds(out)
