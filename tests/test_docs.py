@@ -10,6 +10,7 @@ import pytest
 from flgames.cli.compare import compare
 from flgames.cli.data import fetch, show
 from flgames.cli.explain import explain_runs
+from flgames.cli.nvflare import job
 from flgames.cli.play import play
 from flgames.cli.reproduce import reproduce
 from flgames.cli.search import search
@@ -50,9 +51,10 @@ def test_a_benchmark_of_your_own_is_drawn_and_played(
 
 def test_every_option_that_is_mentioned_exists() -> None:
     words = " ".join(path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
-    commands = (play, fetch, show, compare, search, reproduce, explain_runs)
+    commands = (play, fetch, show, compare, search, reproduce, explain_runs, job)
     known = {name.rstrip("_") for each in commands for name in each.__annotations__} | {"help", "list", "no_play"}
     mentioned = {option.replace("-", "_") for option in re.findall(r"`--([a-z][a-z-]+)", words)}
+    known |= {"disable_runtime_dependency_installation"}  # Flower's
     assert mentioned
     assert mentioned <= known, mentioned - known
 
