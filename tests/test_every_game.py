@@ -16,7 +16,7 @@ from tests.benchmarks import at_hand
 
 def play(out: Path, *arguments: str) -> dict[str, list[dict[str, object]]]:
     """A short game on few samples; its results."""
-    short = ["--out", str(out), "--against", "none", "--rounds", "3", "--threads", "2", "--batch-size", "32"]
+    short = ["--out", str(out), "--against", "none", "--rounds", "3", "--threads", "1", "--batch-size", "32"]
     result = CliRunner().invoke(app, ["play", *short, *arguments])
     assert result.exit_code == 0, result.output
     results: dict[str, list[dict[str, object]]] = json.loads((out / "results.json").read_text())

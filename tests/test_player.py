@@ -69,7 +69,8 @@ def test_one_player_alone_is_plain_training() -> None:
         functional.cross_entropy(plain(inputs), targets).backward()  # type: ignore[no-untyped-call]
         adam.step()
         method.round(server, number, 0)
-    assert torch.equal(flat(server), torch.cat([p.detach().flatten() for p in plain.parameters()]))
+    weights = torch.cat([parameter.detach().flatten() for _, parameter in sorted(plain.named_parameters())])
+    assert torch.equal(flat(server), weights)
 
 
 @pytest.mark.parametrize("memory", [0, 3])
