@@ -11,8 +11,10 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from flgames.convolutions import ConvNetwork
 from flgames.data.catalogue import NAMES as BENCHMARKS
 from flgames.data.catalogue import BenchmarkOptions
+from flgames.data.own.layout import Kind
 from flgames.entry import Entry
 from flgames.errors import UserError, unknown
 from flgames.models import Network
@@ -165,6 +167,18 @@ def baseline(name: str, options: BenchmarkOptions) -> Entry:
     if name not in BASELINES:
         raise unknown("baseline", name, ALL)
     return _entry(name, CHOSEN[options.benchmark][name])
+
+
+ON_OWN_DATA = ("fedsgd", "fedavg", "fedprox", "fedgma", "group-dro", "irm", "vrex", "pooled-erm")
+"""Baselines that need to know nothing of a shortcut, nor a network of their own."""
+
+
+def baseline_on_own_data(name: str, kind: Kind) -> Entry:
+    """A baseline on data of one's own, with Colored MNIST's values."""
+    if name not in ON_OWN_DATA:
+        raise unknown("baseline for own data", name, ON_OWN_DATA)
+    entry = _entry(name, CHOSEN["colored-mnist"][name])
+    return entry.model_copy(update={"network": ConvNetwork()}) if kind == "images" else entry
 
 
 def is_searched(options: BenchmarkOptions) -> bool:

@@ -76,13 +76,17 @@ class Client:
         if phi is not None and phi.version != self._loaded_phi:
             self.representation.load_state_dict(phi.weights)
             self._loaded_phi = phi.version
-            self.cache.forget()
+            self.forget_features()
         return self.tasks()[ask.task](**ask.arguments)
 
     def forget(self) -> None:
         """Know nothing of the others, nor of oneself as the others see it: all of it will be told again."""
         self.known = InformationSet(self.known.capacity)
         self._loaded_phi = -1
+        self.forget_features()
+
+    def forget_features(self) -> None:
+        """Phi has changed: nothing that was computed from it is true any more."""
         self.cache.forget()
 
     def _here(self, action: Action) -> Action:
@@ -126,4 +130,4 @@ class Client:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.known.load_state_dict(state["known"])
         self._loaded_phi = -1
-        self.cache.forget()
+        self.forget_features()

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import safetensors.torch
 import torch
 
+from flgames.confusion import Rates
 from flgames.data.benchmark import Benchmark
 from flgames.data.catalogue import BenchmarkOptions, benchmark
 from flgames.data.clients import Clients, HeldOut, input_shape
+from flgames.data.own.layout import Survey
+from flgames.data.own.source import OwnOptions, Unseen, surveys_of
 from flgames.devices import chosen_device
 from flgames.engines.local import LocalFederation
 from flgames.entry import Entry
 from flgames.errors import UserError
-from flgames.federation import Federation
-from flgames.lineup import matches
+from flgames.federation import Federation, Weights
+from flgames.lineup import before, matches
 from flgames.match import Match
-from flgames.measures import InvarianceProfile, invariance_profile
+from flgames.measures import confusion_on, invariance_profile
+from flgames.memory import MODEL
 from flgames.methods.base import Method
-from flgames.models import Ensemble
+from flgames.methods.fl_games import FLGames
+from flgames.models import PLAYER, Ensemble
 from flgames.play import End, Observers, Play, Round
 from flgames.runs import GameFolder, RunFolder
-
-
-class Interrupted(Exception):
-    """A signal asked for the end; the state is saved."""
+from flgames.stopping import StopBelow
 
 
 def check(options: BenchmarkOptions, device: str) -> Benchmark:
     """The benchmark, if it and the device can be had: asked before a folder is made for them."""
     chosen_device(device)
     return benchmark(options)
+
+
+class Interrupted(Exception):
+    """A signal asked for the end; the state is saved."""
 
 
 def set_up(entry: Entry, clients: Clients, classes: int, seed: int, device: torch.device) -> Play:
@@ -94,8 +100,11 @@ class Stage:
 
         Of the held-out client only measures are taken, and only into files.
         """
-        entry, held_out = match.entry, match.source.held_out_client(match.seed)
-        method = entry.make(held_out.input_shape, match.source.classes)
+        entry, source = match.entry, match.source
+        held_out = source.held_out_client(match.seed)
+        method = entry.make(source.input_shape(match.seed), source.classes)
+        if isinstance(method, FLGames) and entry.phi_rounds:
+            method.first_phi = self._trained_phi(folder, match)
         federation = (self.connect or in_process(self.device))(match, method)
         play = Play(
             method,
@@ -127,23 +136,56 @@ class Stage:
                 save()
 
         def probe(round_: int, ensemble: Ensemble) -> None:
-            profile = invariance_profile(ensemble, held_out, self.device)
-            folder.append("probe.jsonl", {"round": round_} | profile.as_dict())
+            seen = on_held_out(ensemble, held_out, self.device)
+            folder.append("probe.jsonl", {"round": round_} | next(iter(seen.values())))
 
-        observers = Observers(heard, probe, entry.probe_every or self.probe_every)
+        observers = Observers(heard, probe, (entry.probe_every or self.probe_every) if held_out else 0)
         end = play.run(observers, checkpoint, self.interrupted)
         if end == "interrupted":
             save()
             raise Interrupted
-        ensemble = play.ensemble()
-        profile = invariance_profile(ensemble, held_out, self.device)
-        folder.finish(ensemble.tensors(), _result(folder, play, end, profile, held_out))
+        ensemble = play.chosen()
+        seen = on_held_out(ensemble, held_out, self.device)
+        shape = list(source.input_shape(match.seed))
+        folder.finish(ensemble.tensors(), _result(folder, play, end) | seen | {"input_shape": shape})
         federation.close()
 
+    def _trained_phi(self, folder: GameFolder, match: Match) -> Weights:
+        """phi as FedAvg has trained it, in a match of its own that comes before."""
+        first = GameFolder(folder.path / "phi")
+        if first.result is None:
+            self.play(first, replace(match, entry=before(match.entry)))
+        weights = safetensors.torch.load_file(first.path / "model.safetensors")
+        start = f"{PLAYER}{MODEL}/0."  # the joined network is (phi, predictor)
+        return {name.removeprefix(start): tensor for name, tensor in weights.items() if name.startswith(start)}
 
-def contest(run: RunFolder, on_round: OnRound, interrupted: Callable[[], bool], connect: Connect | None = None) -> None:
-    """Play every entry of a run with every seed, going on where the folder says that the run stands."""
+
+def on_held_out(model: Ensemble, held_out: HeldOut | Unseen | None, device: torch.device) -> dict[str, Any]:
+    """What is measured on the client that nobody trains on: the invariance profile of a benchmark, counts of own
+    data."""
+    if held_out is None:
+        return {}
+    if isinstance(held_out, HeldOut):
+        return {"profile": invariance_profile(model, held_out, device).as_dict()}
+    confusion = confusion_on(model, held_out, device)
+    rates = Rates.of(confusion)
+    return {"held_out": {"unseen": rates.accuracy, "client": held_out.name, "confusion": confusion.tolist()}}
+
+
+def contest(
+    run: RunFolder,
+    on_round: OnRound,
+    interrupted: Callable[[], bool],
+    connect: Connect | None = None,
+    survey: Callable[[], Mapping[str, Survey]] | None = None,
+) -> None:
+    """Play every entry of a run with every seed, going on where the folder says that the run stands.
+
+    On own data it begins with what ``survey`` tells of every client; None: those in this machine's folder.
+    """
     settings = run.settings
+    if settings.data and run.surveys is None:
+        run.save_surveys(survey() if survey else surveys_of(settings.data, settings.target))
     torch.set_num_threads(settings.threads)
     stage = Stage(
         chosen_device(settings.device),
@@ -156,13 +198,19 @@ def contest(run: RunFolder, on_round: OnRound, interrupted: Callable[[], bool], 
         settings.timeout,
         settings.min_clients,
     )
-    for match in matches(settings):
-        folder = run.game(match.entry.slug, match.seed)
+    for match in matches(settings, run.surveys):
+        folder = game_of(run, match)
         if folder.result is None:
             stage.play(folder, match)
 
 
-def _result(folder: GameFolder, play: Play, end: End, profile: InvarianceProfile, held_out: HeldOut) -> dict[str, Any]:
+def game_of(run: RunFolder, match: Match) -> GameFolder:
+    """The folder of one match of a run."""
+    holdout = match.options.holdout if isinstance(match.options, OwnOptions) else None
+    return run.game(match.entry.slug, match.seed, holdout)
+
+
+def _result(folder: GameFolder, play: Play, end: End) -> dict[str, Any]:
     lines = folder.measures()
     traffic = [client for line in lines for client in line["bytes"].values()]
     train = play.exact_measure()
@@ -170,22 +218,21 @@ def _result(folder: GameFolder, play: Play, end: End, profile: InvarianceProfile
         "end": end,
         "rule": str(play.rule) if play.rule else None,
         "rounds": len(lines),
+        "chosen_round": play.kept.round if play.kept else len(lines) - 1,
         "train": train.accuracy,
         "train_of": {name: counts.accuracy for name, counts in train.clients.items()},
         "confusion_of": {name: counts.confusion.tolist() for name, counts in train.clients.items()},
-        "stop_below": play.rule.threshold if play.rule else None,
-        "profile": profile.as_dict(),
-        "input_shape": list(held_out.input_shape),
+        "stop_below": play.rule.threshold if isinstance(play.rule, StopBelow) else None,
         "bytes_down": sum(client["down"] for client in traffic),
         "bytes_up": sum(client["up"] for client in traffic),
         "seconds": play.seconds,
     }
 
 
-def load_model(folder: GameFolder, entry: Entry, options: BenchmarkOptions) -> Ensemble:
+def load_model(folder: GameFolder, entry: Entry, options: BenchmarkOptions | OwnOptions) -> Ensemble:
     """The final model of a game, ready to predict."""
     if folder.result is None:
         raise UserError(f"{folder.path} has no model: that game has not ended.")
-    method = entry.make(tuple(folder.result["input_shape"]), benchmark(options).classes)
+    method = entry.make(tuple(folder.result["input_shape"]), entry.source(options).classes)
     tensors = safetensors.torch.load_file(folder.path / "model.safetensors")
     return Ensemble.from_tensors(method.learnt, tensors)

@@ -9,6 +9,7 @@ from typing import Any
 from flgames.data.catalogue import BenchmarkOptions, benchmark
 from flgames.entry import Entry
 from flgames.match import Match
+from flgames.models import Network
 from flgames.rules import STEP_RANGE, batches_in
 from flgames.store import Store
 
@@ -35,11 +36,16 @@ def expected_seconds(matches: Iterable[Match], store: Store) -> float:
     """How long a match takes of these, which differ in their seeds only."""
     matches = list(matches)
     known = [result["seconds"] for result in map(store.find, matches) if result]
-    return fmean(known) if known else guessed_seconds(matches[0].entry, matches[0].options)
+    if known:
+        return fmean(known)
+    options = matches[0].options
+    assert isinstance(options, BenchmarkOptions)  # own data are not compared in a store
+    return guessed_seconds(matches[0].entry, options)
 
 
 def guessed_seconds(entry: Entry, options: BenchmarkOptions) -> float:
     """From the matrix products of its rounds."""
+    assert isinstance(entry.network, Network)  # as all that play benchmarks have
     rules, width = entry.rules, entry.network.width
     first, second = _inputs(entry, options) * width, width * width
     source = benchmark(options)

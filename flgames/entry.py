@@ -9,14 +9,17 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core.core_schema import ValidationInfo
 
+from flgames.convolutions import ConvNetwork
 from flgames.data.benchmark import Benchmark
 from flgames.data.catalogue import BenchmarkOptions, benchmark
+from flgames.data.own.source import OwnData, OwnOptions
 from flgames.data.spurious import Removed
+from flgames.errors import UserError
 from flgames.methods.base import Method
 from flgames.methods.catalogue import make, rules_of
 from flgames.models import Network
 from flgames.rules import Rules
-from flgames.stopping import StopBelow, warm_start_rounds
+from flgames.stopping import BIAS_PENALTY, SPREAD_PENALTY, BestRound, Rule, StopBelow, warm_start_rounds
 
 
 class Entry(BaseModel):
@@ -28,7 +31,7 @@ class Entry(BaseModel):
     title: str
     method: str
     rules: dict[str, Any] = Field(default_factory=dict, validate_default=True)
-    network: Network = Network()
+    network: Network | ConvNetwork = Network()
     rounds: int = Field(ge=1)
     stop_below: float | None = None
     stop_spread: float = Field(default=1.0, ge=0, le=1)
@@ -37,6 +40,12 @@ class Entry(BaseModel):
     warm_start: int | None = None
     """Rounds in which it can't stop; None: the paper's, at least ``least_warm_start``."""
     least_warm_start: int = 0
+    patience: int | None = Field(default=None, ge=1)
+    """Rounds without a better one after which :class:`BestRound` ends it; None: another rule, or none."""
+    spread_penalty: float = Field(default=SPREAD_PENALTY, ge=0)
+    bias_penalty: float = Field(default=BIAS_PENALTY, ge=0)
+    phi_rounds: int = Field(default=0, ge=0)
+    """Rounds of FedAvg by which phi is trained before the game begins."""
     measure_samples: int = 2048
     clients: Literal["apart", "pooled"] = "apart"
     """Pooled: the samples of all clients in one place, without a federation."""
@@ -56,6 +65,14 @@ class Entry(BaseModel):
     def is_federated(self) -> bool:
         return self.clients == "apart"
 
+    def source(self, options: BenchmarkOptions | OwnOptions) -> Benchmark | OwnData:
+        """A benchmark, or own data, as this entry sees it."""
+        if isinstance(options, BenchmarkOptions):
+            return self.benchmark(options)
+        if self.feature == "removed" or self.side:
+            raise UserError(f"{self.title} is for benchmarks, whose shortcut is known.")
+        return OwnData(options, pooled=self.clients == "pooled")
+
     def benchmark(self, options: BenchmarkOptions) -> Benchmark:
         """The benchmark as this entry sees it."""
         source = benchmark(options.model_copy(update={"side": self.side}) if self.side else options)
@@ -67,13 +84,16 @@ class Entry(BaseModel):
         """The method, for such inputs and labels."""
         return make(self.method, self.network.architecture(input_shape, classes), self.rules)
 
-    def rule(self, samples: Mapping[str, int]) -> StopBelow | None:
+    def rule(self, samples: Mapping[str, int]) -> Rule | None:
         """The rule that stops it, if it has one, where clients have so many samples."""
-        if self.stop_below is None:
+        if self.stop_below is None and self.patience is None:
             return None
         warm_start = self.warm_start
         if warm_start is None:
             warm_start = max(warm_start_rounds(Rules(**self.rules), samples), self.least_warm_start)
+        if self.stop_below is None:
+            assert self.patience is not None
+            return BestRound(warm_start, self.patience, self.spread_penalty, self.bias_penalty)
         return StopBelow(self.stop_below, warm_start, self.stop_spread, self.stop_bias)
 
     def decides(self) -> dict[str, Any]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from flgames import presets
 from flgames.baselines import ALL as BASELINES
-from flgames.baselines import PUBLISHED, PUBLISHED_FOR, baseline
+from flgames.baselines import PUBLISHED, PUBLISHED_FOR, baseline, baseline_on_own_data
+from flgames.convolutions import ConvNetwork
 from flgames.data.catalogue import BenchmarkOptions
+from flgames.data.own.layout import Kind, Survey
+from flgames.data.own.source import OwnOptions
 from flgames.entry import Entry
-from flgames.errors import unknown
+from flgames.errors import UserError, unknown
 from flgames.match import Match
 from flgames.models import Network
 from flgames.rules import Rules
@@ -50,37 +55,78 @@ def entry(name: str, options: BenchmarkOptions) -> Entry:
     return game(resolve(chosen)).model_copy(update={"slug": name})
 
 
-def game(settings: Settings) -> Entry:
-    """The game that settings describe."""
+def game(settings: Settings, kind: Kind = "table") -> Entry:
+    """The game that settings describe; images of one's own get a convolutional network."""
+    variable = settings.representation == "variable"
+    mlp = Network(variable=variable, initialisation=settings.initialisation)
+    phi_rounds = settings.phi_rounds
+    if phi_rounds is None:
+        phi_rounds = presets.PHI_ROUNDS if kind == "images" else 0
+    if phi_rounds and not variable and kind != "images":
+        raise UserError("--phi-rounds train a phi, and here phi is the identity: choose a v-fl-games variant.")
     return Entry(
         slug=settings.name,
         title=settings.title,
         method="fl-games",
         rules=settings.model_dump(include=set(Rules.model_fields)),
-        network=Network(variable=settings.representation == "variable", initialisation=settings.initialisation),
+        network=ConvNetwork() if kind == "images" else mlp,
         rounds=settings.rounds,
         stop_below=None if settings.stop_below == "never" else settings.stop_below,
         stop_spread=settings.stop_spread,
         stop_bias=settings.stop_bias,
+        patience=settings.patience,
+        spread_penalty=settings.spread_penalty,
+        bias_penalty=settings.bias_penalty,
         warm_start=settings.warm_start,
         least_warm_start=presets.LEAST_WARM_START.get(settings.benchmark, 0),
+        phi_rounds=phi_rounds,
         measure_samples=settings.measure_samples,
     )
 
 
-def entries(settings: Settings) -> list[Entry]:
+def before(entry_: Entry) -> Entry:
+    """What is played before a game begins, to train its phi: FedAvg, on the same network."""
+    declared = baseline_on_own_data("fedavg", "images")
+    what = {"slug": "phi", "title": "FedAvg, for phi", "network": entry_.network, "rounds": entry_.phi_rounds}
+    return declared.model_copy(update=what)
+
+
+def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:
     """The entries of a run, in playing order."""
-    own = game(settings)
+    own = game(settings, kind)
     if settings.against == "none":
         return [own]
-    other = entry(settings.against, settings)
+    other = baseline_on_own_data(settings.against, kind) if settings.data else entry(settings.against, settings)
     return [other.model_copy(update={"rounds": settings.against_rounds or other.rounds}), own]
 
 
-def matches(settings: Settings) -> list[Match]:
-    """The matches of a run, in playing order: every method has played a seed before the next one begins."""
-    options = _alone(settings)
-    return [Match(options, entry_, seed) for seed in settings.all_seeds for entry_ in entries(settings)]
+def matches(settings: Settings, surveys: Mapping[str, Survey] | None = None) -> list[Match]:
+    """The matches of a run, in playing order: every method has played a seed before the next one begins.
+
+    On own data it takes the clients' surveys to know them.
+    """
+    return [
+        Match(options, entry_, seed)
+        for options, kind in _sources(settings, surveys)
+        for seed in settings.all_seeds
+        for entry_ in entries(settings, kind)
+    ]
+
+
+EACH = "each"
+"""Hold out every client in turn."""
+
+
+def _sources(
+    settings: Settings, surveys: Mapping[str, Survey] | None
+) -> Iterator[tuple[BenchmarkOptions | OwnOptions, Kind]]:
+    if settings.data is None:
+        yield _alone(settings), "table"
+        return
+    assert surveys is not None
+    for holdout in surveys if settings.holdout == EACH else [settings.holdout]:
+        options = OwnOptions.of(settings.data, settings.target, settings.side, holdout, surveys)
+        yield options, options.layout.kind
 
 
 def _alone(options: BenchmarkOptions) -> BenchmarkOptions:

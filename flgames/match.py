@@ -1,4 +1,4 @@
-"""A match: one entry, played on one benchmark with one seed."""
+"""A match: one entry, played on one benchmark, or on own data, with one seed."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from flgames.data.benchmark import Benchmark
-from flgames.data.catalogue import BenchmarkOptions
+from flgames.data.catalogue import BenchmarkOptions, benchmark
+from flgames.data.own.source import OwnData, OwnOptions
 from flgames.entry import Entry
 
 
 @dataclass(frozen=True)
 class Match:
-    """One entry, played on one benchmark with one seed."""
+    """One entry, played on one benchmark, or on own data, with one seed."""
 
-    options: BenchmarkOptions
+    options: BenchmarkOptions | OwnOptions
     entry: Entry
     seed: int
 
     @property
-    def source(self) -> Benchmark:
-        """The benchmark as the entry sees it."""
-        return self.entry.benchmark(self.options)
+    def source(self) -> Benchmark | OwnData:
+        """The data as the entry sees them."""
+        return self.entry.source(self.options)
 
     @property
     def what(self) -> dict[str, Any]:
@@ -31,6 +32,12 @@ class Match:
         named = {"benchmark": self.options.benchmark}
         options = named | self.options.model_dump(mode="json", exclude_defaults=True)
         return {"benchmark": options, "entry": self.entry.decides(), "seed": self.seed}
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        """Who trains, where clients are apart."""
+        options = self.options
+        return options.players if isinstance(options, OwnOptions) else tuple(benchmark(options).flips)
 
     @property
     def key(self) -> str:
@@ -46,5 +53,5 @@ class Match:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        options, entry = BenchmarkOptions.model_validate(values["options"]), Entry.model_validate(values["entry"])
-        return cls(options, entry, int(values["seed"]))
+        kind = OwnOptions if "layout" in values["options"] else BenchmarkOptions
+        return cls(kind.model_validate(values["options"]), Entry.model_validate(values["entry"]), int(values["seed"]))

@@ -14,9 +14,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from flgames.data.clients import HeldOut
+from flgames.data.own.source import Unseen
 from flgames.game import Loss
 
 
@@ -161,6 +163,17 @@ class InvarianceProfile:
     def as_dict(self) -> dict[str, Any]:
         derived = {"mean": self.mean, "worst": self.worst, "slope": self.slope, "reversed": self.reversed}
         return asdict(self) | derived
+
+
+@torch.inference_mode()
+def confusion_on(model: nn.Module, unseen: Unseen, device: torch.device, chunk: int = 1024) -> Tensor:
+    """How a model does on a client that it was not trained on."""
+    model = model.to(device).eval()
+    total = torch.zeros(0)
+    for inputs, targets in unseen.chunks(chunk):
+        counts = Counts.of(model(inputs.to(device)), targets.to(device), functional.cross_entropy).confusion
+        total = counts if not len(total) else total + counts
+    return total
 
 
 @torch.inference_mode()

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from flgames.errors import Diverged
-from flgames.federation import Federation
-from flgames.measures import TrainingMeasure
+from flgames.federation import Federation, Weights
+from flgames.measures import Counts, TrainingMeasure
 from flgames.methods.base import Method, Move
 from flgames.models import Ensemble
 from flgames.server import Server
-from flgames.stopping import StopBelow
+from flgames.stopping import Rule
 
 GROWTH = 4
 """By what factor the number of counted samples grows while a measure can't decide."""
@@ -55,6 +55,24 @@ class Round:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """The model that a rule would return, and what was counted of it."""
+
+    round: int
+    tensors: Weights
+    measure: TrainingMeasure
+
+    def state_dict(self) -> dict[str, Any]:
+        counts = {name: (each.confusion, each.loss_sum) for name, each in self.measure.clients.items()}
+        return {"round": self.round, "tensors": self.tensors, "counts": counts, "sizes": dict(self.measure.sizes)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Kept:
+        counts = {name: Counts(confusion, loss) for name, (confusion, loss) in state["counts"].items()}
+        return cls(state["round"], state["tensors"], TrainingMeasure(counts, state["sizes"]))
+
+
+@dataclass(frozen=True)
 class Observers:
     """Who hears of a game. None of them can answer, so nothing they see can reach training or stopping."""
 
@@ -88,7 +106,7 @@ class Play:
         *,
         seed: int,
         rounds: int,
-        rule: StopBelow | None = None,
+        rule: Rule | None = None,
         measure_samples: int = 2048,
         timeout: float | None = None,
         min_clients: int = 1,
@@ -101,7 +119,9 @@ class Play:
         self.rule = rule
         self.measure_samples = measure_samples
         self.next_round = 0
-        self.armed = False
+        self.standing: Any = None
+        """What the rule said last."""
+        self.kept: Kept | None = None
         self.seconds = 0.0
         self.end: End | None = None
         self._measured: TrainingMeasure | None = None
@@ -133,6 +153,10 @@ class Play:
         """What the players play now, as one module."""
         return self.method.ensemble(self.server)
 
+    def chosen(self) -> Ensemble:
+        """The model that the game returns: the one that its rule has chosen, or else what is played now."""
+        return Ensemble.from_tensors(self.method.learnt, self.kept.tensors) if self.kept else self.ensemble()
+
     def _round(self, observers: Observers) -> None:
         began = time.perf_counter()
         round_ = self.next_round
@@ -162,16 +186,21 @@ class Play:
         if self.rule is None:
             return measure
         asked = self.measure_samples
-        while self.rule.is_unsure(round_, measure, self.armed):
+        while self.rule.is_unsure(round_, measure, self.standing):
             asked *= GROWTH
             measure = self.server.measure(asked)
-        if self.rule.stops(round_, measure, self.armed):
+        verdict = self.rule.judge(round_, measure, self.standing)
+        self.standing = verdict.standing
+        if verdict.keep:
+            self.kept = Kept(round_, self.ensemble().tensors(), measure)
+        if verdict.stop:
             self.end = "rule"
-        self.armed = self.armed or self.rule.is_above(measure)
         return measure
 
     def exact_measure(self) -> TrainingMeasure:
-        """On all samples; the last round's, if that was exact."""
+        """Of the model that is returned, on all samples."""
+        if self.kept:
+            return self.kept.measure
         if self._measured is None or not self._measured.exact:
             self._measured = self.server.measure(self.population)
         return self._measured
@@ -191,7 +220,8 @@ class Play:
         return copy.deepcopy(
             {
                 "next_round": self.next_round,
-                "armed": self.armed,
+                "standing": self.standing,
+                "kept": self.kept.state_dict() if self.kept else None,
                 "seconds": self.seconds,
                 "end": self.end,
                 "server": self.server.state_dict(),
@@ -205,7 +235,8 @@ class Play:
         """Go on from a state; it may be loaded more than once."""
         state = copy.deepcopy(state)
         self.next_round = state["next_round"]
-        self.armed = state["armed"]
+        self.standing = state["standing"]
+        self.kept = Kept.from_state(state["kept"]) if state["kept"] else None
         self.seconds = state["seconds"]
         self.end = state["end"]
         self.server.load_state_dict(state["server"])

@@ -13,9 +13,11 @@ from torch import Tensor
 
 from flgames.client import Client, Site, Task
 from flgames.data.clients import BatchStream
+from flgames.features import FrozenFeatures
 from flgames.federation import Action, Answer
 from flgames.game import best_response_loss, opponents_logits, representation_loss
 from flgames.gradients import gradient_answer
+from flgames.logits import in_chunks
 from flgames.memory import response_terms
 from flgames.models import Architecture, snapshot
 from flgames.rules import Rules, batches_in, make_optimiser, steps_of
@@ -35,10 +37,11 @@ class Player(Client):
         size = len(site.samples)
         self.move_batches = BatchStream(size, rules.batch_size, site.seed, site.name, "moves")
         self.phi_stream = BatchStream(size, rules.batch_size, site.seed, site.name, "phi")
+        self.frozen = FrozenFeatures(site.samples, self.representation, site.device)
         self.steps = steps_of(rules.local_steps, size, rules.batch_size, site.seed, site.name)
 
     def tasks(self) -> dict[str, Task]:
-        return super().tasks() | {"respond": self.respond, "represent": self.represent}
+        return super().tasks() | {"respond": self.respond, "represent": self.represent, "moments": self.moments}
 
     def respond(self, t: int) -> Answer:
         """Move in predictor round t: ``local_steps`` steps on the ensemble's loss, opponents held still."""
@@ -57,13 +60,19 @@ class Player(Client):
         self.known.receive([action])
         return Answer(action.weights, {"loss": sum(losses) / len(losses)})
 
+    def moments(self) -> Answer:
+        """The sums and the sums of squares of this client's features, over all of its samples."""
+        sums, squares = torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
+        for index in in_chunks(torch.arange(len(self.site.samples))):
+            features = self._features(index)[0].cpu().double()
+            sums, squares = sums + features.sum(0), squares + (features**2).sum(0)
+        return Answer({"sums": sums, "squares": squares})
+
     def _mini_batch_steps(self) -> list[float]:
         own_weight, opponents = response_terms(self.site.name, self.known, self.rules.memory, self.rules.memory_mode)
         losses = []
         for step in range(self.steps):
-            inputs, targets = self.batch(self.move_batches.batch(self.moves * self.steps + step))
-            with torch.no_grad():
-                features = self.representation(inputs)
+            features, targets = self._features(self.move_batches.batch(self.moves * self.steps + step))
             others = opponents_logits(self.mouthpiece, opponents, features)
             loss = best_response_loss(own_weight, self.predictor(features), others, targets, self.loss)
             self.predictor.zero_grad()
@@ -71,6 +80,14 @@ class Player(Client):
             self.optimiser.step()
             losses.append(loss.item())
         return losses
+
+    def _features(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """phi of these samples, and their targets. One that never moves is computed once."""
+        if self.rules.representation == "fixed":
+            return self.frozen.batch(index)
+        inputs, targets = self.batch(index)
+        with torch.no_grad():
+            return self.representation(inputs), targets
 
     def _full_batch_steps(self) -> list[float]:
         """Gradient descent on all samples. The opponents stand still, so their logits are looked up, not recomputed."""
@@ -119,6 +136,10 @@ class Player(Client):
         count = batches_in(self.rules.phi_batches, len(self.site.samples), self.rules.batch_size)
         for number in range(self.phi_moves * count, (self.phi_moves + 1) * count):
             yield self.batch(self.phi_stream.batch(number))
+
+    def forget_features(self) -> None:
+        super().forget_features()
+        self.frozen.forget()
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {

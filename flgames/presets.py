@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from flgames.data.benchmark import Benchmark
+from flgames.data.own.source import NAME as OWN_DATA
 from flgames.errors import unknown
 from flgames.rules import Rules
 
@@ -33,6 +34,7 @@ LEARNING_RATES = {
     "spurious-cifar10": (1e-4, 1e-4, 9e-4),
     "colored-dsprites": (9.5e-4, 9e-4, 2.5e-4),
     "colored-digits": (2.5e-4, 2.5e-4, 2.5e-5),
+    OWN_DATA: (2.5e-4, 2.5e-4, 2.5e-5),
 }
 
 STOP_BELOW = {
@@ -62,6 +64,16 @@ the paper's two clients, whatever clients there are."""
 ROUNDS = {"fixed": 500, "variable": 1000, "fast": 500}
 """A variable phi takes every other round, and the paper's V variants need up to 630, the Fast ones up to 460; a round
 of Fast phi takes seconds."""
+
+
+LINEAR_RATE = 3e-3
+"""Of players that are one linear layer, on the features of images of one's own."""
+
+PHI_ROUNDS = 10
+"""Of FedAvg, by which the convolutions that images of one's own are seen through are trained before a game."""
+
+PATIENCE = 100
+"""Rounds without a better one after which a game on own data ends."""
 
 
 def variant_of(rules: Rules) -> str:

@@ -3,6 +3,7 @@
 ```
 RUN/
   settings.json  environment.json  results.json  table.md  curves.png  profile.png
+  clients.json      of own data: what each client told of them
   METHOD/seed-S/
     measures.jsonl  probe.jsonl  model.safetensors  result.json
     state.pt        the whole state of a game under way; gone when it has ended
@@ -23,7 +24,7 @@ import platform
 import secrets
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -34,6 +35,7 @@ import safetensors.torch
 import torch
 
 import flgames
+from flgames.data.own.layout import Survey
 from flgames.errors import UserError
 from flgames.federation import Weights
 from flgames.files import write_atomically, write_json
@@ -89,8 +91,21 @@ class RunFolder:
         """What sites keep their states of this run under: no other run has it, wherever its folder is."""
         return str(json.loads((self.path / "environment.json").read_text())["run"])
 
-    def game(self, method: str, seed: int) -> GameFolder:
-        return GameFolder(self.path / method / f"seed-{seed}")
+    def game(self, method: str, seed: int, holdout: str | None = None) -> GameFolder:
+        """One game of the run; where every client is held out in turn, in a folder of that client's name."""
+        folder = self.path / holdout if holdout and self.settings.holdout != holdout else self.path
+        return GameFolder(folder / method / f"seed-{seed}")
+
+    @property
+    def surveys(self) -> dict[str, Survey] | None:
+        """What the clients of own data have told of them; None before they did."""
+        path = self.path / "clients.json"
+        if not path.exists():
+            return None
+        return {name: Survey.model_validate(told) for name, told in json.loads(path.read_text()).items()}
+
+    def save_surveys(self, surveys: Mapping[str, Survey]) -> None:
+        write_json(self.path / "clients.json", {name: survey.model_dump() for name, survey in surveys.items()})
 
 
 class GameFolder:

@@ -16,9 +16,12 @@ from flgames.baselines import ALL as BASELINES
 from flgames.data.catalogue import NAMES as BENCHMARKS
 from flgames.data.catalogue import BenchmarkOptions
 from flgames.data.catalogue import benchmark as benchmark_of
+from flgames.data.own.files import likely_kind
+from flgames.data.own.source import NAME as OWN_DATA
 from flgames.errors import UserError, unknown
 from flgames.models import Initialisation
 from flgames.rules import Rules
+from flgames.stopping import BIAS_PENALTY, SPREAD_PENALTY
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -54,6 +57,10 @@ class Settings(Rules, BenchmarkOptions):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    data: str | None = None
+    target: str | None = None
+    holdout: str | None = None
+
     initialisation: Initialisation = "torch"
 
     variant: str = "f-fl-games-smooth"
@@ -61,9 +68,13 @@ class Settings(Rules, BenchmarkOptions):
     against_rounds: int | None = Field(default=None, ge=1)
 
     rounds: int = Field(default=500, ge=1)
+    phi_rounds: int | None = Field(default=None, ge=0)
     stop_below: Threshold = "never"
     stop_spread: float = Field(default=1.0, ge=0, le=1)
     stop_bias: float = Field(default=1.0, ge=0, le=1)
+    patience: int | None = Field(default=None, ge=1)
+    spread_penalty: float = Field(default=SPREAD_PENALTY, ge=0)
+    bias_penalty: float = Field(default=BIAS_PENALTY, ge=0)
     warm_start: int | None = Field(default=None, ge=0)
     measure_samples: int = Field(default=2048, ge=0)
 
@@ -95,18 +106,43 @@ class Settings(Rules, BenchmarkOptions):
 def resolve(given: Mapping[str, Any], file: Path | None = None) -> Settings:
     """Presets of the benchmark and variant, overridden by a TOML file, overridden by what was given by hand."""
     chosen = (read_file(file) if file else {}) | dict(given)
-    benchmark = str(chosen.get("benchmark", Settings.model_fields["benchmark"].default))
+    own = chosen.get("data") is not None
+    if own and "benchmark" in chosen and chosen["benchmark"] != OWN_DATA:
+        raise UserError("--data is instead of --benchmark: leave one of them out.")
+    benchmark = OWN_DATA if own else str(chosen.get("benchmark", Settings.model_fields["benchmark"].default))
     variant = str(chosen.get("variant", Settings.model_fields["variant"].default))
-    if benchmark not in BENCHMARKS:
+    if not own and benchmark not in BENCHMARKS:
         raise unknown("benchmark", benchmark, BENCHMARKS)
-    values = presets.defaults(benchmark, variant) | chosen
+    values = presets.defaults(benchmark, variant) | chosen | {"benchmark": benchmark}
     settings = validated(values)
+    return _on_own_data(settings, chosen) if own else _on_benchmark(settings, values)
+
+
+def _on_benchmark(settings: Settings, values: Mapping[str, Any]) -> Settings:
     source = benchmark_of(settings)  # refuses options that this benchmark does not have
-    if "stop_below" not in values:
+    if settings.target or settings.holdout:
+        raise UserError("--target and --holdout are for data of your own: give --data too.")
+    if "stop_below" not in values and settings.patience is None:
         settings = settings.model_copy(update={"stop_below": presets.stop_below(source, settings)})
     if settings.stop_below == "never" and min(settings.stop_spread, settings.stop_bias) < 1:
         raise UserError("--stop-spread and --stop-bias guard a rule, and with --stop-below never there is none.")
     return settings
+
+
+FOR_BENCHMARKS = ("flips", "sizes", "classes", "pixels", "sprites")
+
+
+def _on_own_data(settings: Settings, chosen: Mapping[str, Any]) -> Settings:
+    for name in FOR_BENCHMARKS:
+        if name in chosen:
+            raise UserError(f"--{name} is for benchmarks; your own data are as they are.")
+    folder = Path(str(settings.data))
+    update: dict[str, Any] = {"data": str(folder.absolute())} if folder.exists() else {}
+    if "stop_below" not in chosen and settings.patience is None:
+        update["patience"] = presets.PATIENCE
+    if "learning_rate" not in chosen and likely_kind(folder, settings.target) == "images":
+        update["learning_rate"] = presets.LINEAR_RATE
+    return settings.model_copy(update=update)
 
 
 def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
@@ -125,6 +161,8 @@ def validated(values: Mapping[str, Any]) -> Settings:
     settings = checked(Settings, values)
     if settings.against not in (*BASELINES, "none"):
         raise unknown("method to play --against:", settings.against, (*BASELINES, "none"))
+    if settings.stop_below != "never" and settings.patience is not None:
+        raise UserError("--patience and --stop-below are two rules: choose one.")
     if settings.participation < 1 and settings.schedule != "simultaneous":
         raise UserError(
             f"--participation is for simultaneous play; with --schedule {settings.schedule} one player moves."

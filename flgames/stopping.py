@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from flgames.measures import TrainingMeasure
 from flgames.rules import Rules
@@ -13,6 +14,36 @@ CONFIDENCE = 4.0
 """Standard errors between an estimate and the threshold before the estimate is believed."""
 
 GUARDS = ("spread", "bias")
+
+SPREAD_PENALTY = 6.0
+"""What a point of difference between clients costs, in points of accuracy."""
+
+BIAS_PENALTY = 0.5
+"""What a point of predictions that are off the labels' frequencies costs."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a rule says after a round."""
+
+    stop: bool
+    keep: bool = False
+    """Whether this round's model is the one to return, unless a better one follows."""
+    standing: Any = None
+    """What the rule must remember until the next round, in plain values."""
+
+
+class Rule(Protocol):
+    """What ends a game, and may choose an earlier round's model. It sees training measures only.
+
+    A rule has no state of its own: ``standing`` is what it said last, None before the first round.
+    """
+
+    def is_unsure(self, round_: int, measure: TrainingMeasure, standing: Any) -> bool:
+        """Whether more samples must be counted before this measure can decide."""
+
+    def judge(self, round_: int, measure: TrainingMeasure, standing: Any) -> Verdict:
+        """Whether the game ends after this round, and whether its model is the best so far."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +88,10 @@ class StopBelow:
             return False
         return measure.spread <= self.spread and measure.bias <= self.bias
 
+    def judge(self, round_: int, measure: TrainingMeasure, standing: Any) -> Verdict:
+        armed = bool(standing)
+        return Verdict(self.stops(round_, measure, armed), standing=armed or self.is_above(measure))
+
     def _surely_guarded(self, measure: TrainingMeasure) -> bool:
         margin = 2 * CONFIDENCE * measure.worst_error
         return measure.spread - margin > self.spread or measure.bias - margin > self.bias
@@ -65,6 +100,49 @@ class StopBelow:
         guards = [f"{name} at most {limit:g}" for name in GUARDS if (limit := getattr(self, name)) < 1]
         only = f", {' and '.join(guards)}," if guards else ""
         return f"stops below {self.threshold:.2f}{only} after {self.warm_start} rounds"
+
+
+@dataclass(frozen=True)
+class BestRound:
+    """Return the model of the best round, and stop when none has been better for ``patience`` rounds.
+
+    Best is the highest score: pooled training accuracy, minus ``spread_penalty`` times the difference between the
+    best and the worst client, minus ``bias_penalty`` times the share of predictions that are off the labels'
+    frequencies. A model that uses a shortcut is better where the shortcut works better, so clients differ. One that
+    has learnt nothing is alike everywhere, so accuracy counts; and so is one that says the same of nearly everything,
+    so bias counts. All of it is counted on all training samples. Nobody has to know a threshold, which is why this is
+    the rule for own data.
+    """
+
+    warm_start: int
+    patience: int = 100
+    spread_penalty: float = SPREAD_PENALTY
+    bias_penalty: float = BIAS_PENALTY
+
+    def score(self, measure: TrainingMeasure) -> float:
+        return measure.accuracy - self.spread_penalty * measure.spread - self.bias_penalty * measure.bias
+
+    def is_unsure(self, round_: int, measure: TrainingMeasure, standing: Any) -> bool:
+        """An estimate is enough for a round that can't be the best one."""
+        if measure.exact or round_ < self.warm_start:
+            return False
+        spread = max(measure.spread - 2 * CONFIDENCE * measure.worst_error, 0.0)
+        at_best = measure.accuracy + CONFIDENCE * measure.standard_error - self.spread_penalty * spread
+        return standing is None or at_best > standing["score"]
+
+    def judge(self, round_: int, measure: TrainingMeasure, standing: Any) -> Verdict:
+        if round_ < self.warm_start:
+            return Verdict(stop=False, standing=standing)
+        score = self.score(measure)
+        if measure.exact and (standing is None or score > standing["score"]):
+            return Verdict(stop=False, keep=True, standing={"round": round_, "score": score})
+        return Verdict(stop=standing is not None and round_ - standing["round"] >= self.patience, standing=standing)
+
+    def __str__(self) -> str:
+        return (
+            f"returns the round with the highest accuracy - {self.spread_penalty:g} x spread - "
+            f"{self.bias_penalty:g} x bias, stops {self.patience} rounds later"
+        )
 
 
 def warm_start_rounds(rules: Rules, samples: Mapping[str, int]) -> int:

@@ -8,8 +8,7 @@ from flgames.bench import compare_stop_rounds, time_rounds
 def test_a_round_and_its_products_are_timed() -> None:
     timing = time_rounds(players=2, memory=2, rounds=2, images=600)
     assert timing.samples == 600
-    assert timing.moves > 0.5 * timing.move_products
-    assert timing.measure > 0
+    assert min(timing.moves, timing.move_products, timing.measure, timing.measure_products) > 0
 
 
 def test_stop_rounds_are_compared() -> None:

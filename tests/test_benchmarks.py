@@ -21,6 +21,7 @@ from flgames.data.spurious import Colour, Patch
 from flgames.errors import UserError
 from flgames.lineup import entries
 from flgames.settings import resolve
+from flgames.stopping import StopBelow
 from tests.benchmarks import at_hand
 
 SIZES = {
@@ -264,7 +265,7 @@ def test_few_samples_do_not_shorten_the_warm_start() -> None:
     for benchmark, rounds in {"spurious-cifar10": 88, "colored-dsprites": 59, "colored-mnist": 2}.items():
         entry = entries(resolve({"benchmark": benchmark, "sizes": "200,200"}))[1]
         rule = entry.rule({"a": 200, "b": 200})
-        assert rule is not None
+        assert isinstance(rule, StopBelow)
         assert rule.warm_start == rounds
 
 

@@ -11,15 +11,17 @@ import torch
 
 from flgames.contest import Interrupted, Stage, in_process
 from flgames.data.catalogue import BenchmarkOptions
+from flgames.data.clients import Samples
 from flgames.engines.host import Host, saved_rounds
 from flgames.engines.remote import OVERSIZE, STRIKES, RemoteFederation, Replies
-from flgames.engines.sites import benchmark_part, check_seats, in_playing_order
+from flgames.engines.sites import SiteData, check_seats
 from flgames.engines.wire import AnswerHeader, Unreadable, pack, read_answer, unpack
 from flgames.errors import ClientFailure, UserError
 from flgames.federation import Weights
 from flgames.lineup import entry
 from flgames.match import Match
 from flgames.methods.base import Method
+from flgames.names import natural
 from flgames.play import Observers, Play, Round
 from flgames.runs import GameFolder
 from tests.toys import flat
@@ -38,8 +40,7 @@ class ByHand:
     ) -> None:
         self.clients = CLIENTS
         self.hosts = [
-            {name: Host(name, benchmark_part(name), disk, forgets=forgets) for name in CLIENTS}
-            for _ in range(processes)
+            {name: Host(name, SiteData(name), disk, forgets=forgets) for name in CLIENTS} for _ in range(processes)
         ]
         self.calls = 0
         self.carried: list[tuple[int, int]] = []
@@ -76,7 +77,7 @@ def a_match(name: str = "parallel-f-fl-games-smooth", rounds: int = 10, **change
 
 
 def make(match: Match) -> Method:
-    return match.entry.make(match.source.held_out_client(0).input_shape, 2)
+    return match.entry.make(match.source.input_shape(0), 2)
 
 
 def over(exchange: ByHand, match: Match, min_clients: int = 1) -> Play:
@@ -235,10 +236,11 @@ def test_an_error_of_a_client_is_told_and_not_fatal(tmp_path: Path) -> None:
     play = over(exchange, a_match(rounds=2))
     play.start()
 
-    def broken(match: Match) -> Any:
-        raise OSError("the disk is gone")
+    class Broken(SiteData):
+        def samples(self, match: Match) -> Samples:
+            raise OSError("the disk is gone")
 
-    exchange.hosts[0]["client-1"] = Host("client-1", broken, tmp_path)
+    exchange.hosts[0]["client-1"] = Host("client-1", Broken("client-1"), tmp_path)
     lines: list[Round] = []
     play.run(Observers(lines.append))
     assert lines[0].failures == {"client-1": "OSError: the disk is gone"}
@@ -249,7 +251,7 @@ def test_a_client_that_lost_its_memory_says_so_and_is_told_everything_again(tmp_
     play = over(exchange, match)
     play.start()
     play.run()
-    exchange.hosts[0]["client-1"] = Host("client-1", benchmark_part("client-1"), tmp_path)
+    exchange.hosts[0]["client-1"] = Host("client-1", SiteData("client-1"), tmp_path)
     play.rounds, play.end = 5, None
     lines: list[Round] = []
     play.run(Observers(lines.append))
@@ -467,8 +469,8 @@ def play_on(
 
 def test_names_that_could_leave_the_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="can't be a name"):
-        Host("../client-1", benchmark_part("client-1"), tmp_path)
-    host = Host("client-1", benchmark_part("client-1"), tmp_path)
+        Host("../client-1", SiteData("client-1"), tmp_path)
+    host = Host("client-1", SiteData("client-1"), tmp_path)
     order = {"kind": "save", "run": "run", "match": a_match().as_dict(), "threads": 1, "device": "cpu", "keep": []}
     for wrong, why in (
         ({"run": "../../x"}, "can't be a name"),
@@ -497,7 +499,7 @@ def test_counts_that_can_not_be_are_refused(confusion: list[list[int]], tmp_path
 
 
 def test_clients_play_in_the_same_order_on_every_machine() -> None:
-    assert in_playing_order({"client-10", "client-9", "client-1"}) == ("client-1", "client-9", "client-10")
+    assert natural({"client-10", "client-9", "client-1"}) == ("client-1", "client-9", "client-10")
 
 
 def test_all_seats_of_a_benchmark_must_be_taken() -> None:

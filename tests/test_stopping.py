@@ -122,7 +122,7 @@ def test_the_measure_grows_to_every_sample() -> None:
     )
     play.start()
     play.method.round(play.server, 0, 0)
-    play.armed = True
+    play.standing = True
     measure = play.server.measure(64)
     assert measure.samples == 256 + 20
     near = StopBelow(measure.accuracy, 0)

@@ -11,9 +11,10 @@ import typer
 
 from flgames.cli import options
 from flgames.cli.errors import exit_codes
-from flgames.contest import check
+from flgames.devices import chosen_device
 from flgames.engines.host import as_folder
 from flgames.engines.simulation import check_engine
+from flgames.engines.sites import known_players, number_of_players
 from flgames.errors import UserError
 from flgames.report.console import make_console
 from flgames.settings import Settings, resolve
@@ -45,10 +46,12 @@ def job(
 ) -> None:  # fmt: skip
     """Write a job that a provisioned federation can be given. Takes the options of flgames play.
 
-    The federation's sites are called as the benchmark's clients: client-1, client-2, ... Submit it with
+    For a benchmark, the federation's sites are called as its clients: client-1, client-2, ... With --data, each site
+    has data of its own: in that folder under its name, or where its local/flgames.json says. Submit the job with
     nvflare job submit -j OUT, or in NVFlare's console.
 
     For example: flgames nvflare job my-job --benchmark colored-digits --clients 3
+    or: flgames nvflare job my-job --data /data/scans --clients 3
     """
     with exit_codes():
         _, parsed = _play_with(context)
@@ -56,7 +59,8 @@ def job(
         check_engine(settings)
         from flgames.engines.nvflare_job import write_job  # NVFlare is an extra
 
-        source = check(settings, settings.device)
+        chosen_device(settings.device)
+        number = number_of_players(settings)
         if out.exists():
             raise UserError(f"{out} is there already: choose another name for the job.")
         out.resolve().parent.mkdir(parents=True, exist_ok=True)
@@ -64,8 +68,10 @@ def job(
         write_job(out.resolve(), name, settings)
         console = make_console()
         console.print(f"job: {out}", soft_wrap=True)
-        console.print(f"It plays {settings.title} on {source.title}, as the run {name}.", soft_wrap=True)
-        console.print(f"Its sites: {', '.join(source.flips)}. Each needs flgames with the extra nvflare, and the data.")
+        what = settings.data or settings.benchmark
+        sites = ", ".join(known_players(settings) or ()) or f"any {number}"
+        console.print(f"It plays {settings.title} on {what}, as the run {name}.", soft_wrap=True)
+        console.print(f"Its sites: {sites}. Each needs flgames with the extra nvflare, and its data.", soft_wrap=True)
 
 
 def _play_with(context: click.Context) -> tuple[click.Command, click.Context]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,12 +14,16 @@ from flgames.baselines import ALL as BASELINES
 from flgames.cli import options
 from flgames.cli.errors import exit_codes
 from flgames.cli.signals import signals
-from flgames.contest import Interrupted, check, contest
-from flgames.data.benchmark import Benchmark
+from flgames.contest import Interrupted, contest
 from flgames.data.catalogue import NAMES as BENCHMARKS
+from flgames.data.catalogue import benchmark as benchmark_of
+from flgames.data.own.layout import MissingClass, Survey
+from flgames.data.own.source import surveys_of
+from flgames.devices import chosen_device
 from flgames.engines.simulation import check_engine, simulate
+from flgames.engines.sites import known_players
 from flgames.errors import UserError
-from flgames.lineup import entries
+from flgames.lineup import entries, matches
 from flgames.presets import VARIANTS
 from flgames.report.console import make_console
 from flgames.report.fetching import fetch
@@ -28,6 +33,7 @@ from flgames.runs import RunFolder, locked
 from flgames.settings import Settings, resolve, validated
 
 WHAT = "What is played"
+OWN = "Data of your own"
 GAME = "The game"
 RESPONSE = "A player's response"
 PHI = "The representation phi"
@@ -44,6 +50,9 @@ def play(
     variant: Annotated[str | None, Option(help=f"The paper's name for a choice of knobs: {', '.join(VARIANTS)}. F keeps phi fixed at the identity, V learns it; Smooth answers to the opponents' memory; Fast moves phi by full-batch gradients. Each knob below overrides it. Default: f-fl-games-smooth.", rich_help_panel=WHAT)] = None,
     against: Annotated[str | None, Option(help=f"Play this method first on the same clients, to compare: none, or one of {', '.join(BASELINES)}. Default: fedavg. For all of them, see flgames compare.", rich_help_panel=WHAT)] = None,
     against_rounds: Annotated[int | None, Option(help="Its rounds. Default: as declared for the benchmark.", rich_help_panel=WHAT)] = None,
+    data: Annotated[str | None, Option(help="A folder with data of your own, instead of a benchmark: for each client a folder of images, CLIENT/CLASS/*.png or .jpg, or a table, CLIENT.csv, .parquet or .npz.", rich_help_panel=OWN)] = None,
+    target: Annotated[str | None, Option(help="The column of the tables that is to be predicted. Default for .npz: y.", rich_help_panel=OWN)] = None,
+    holdout: Annotated[str | None, Option(help="The client that nobody trains on, to see how the model does where it has never been; each holds out every client in turn. Default: none.", rich_help_panel=OWN)] = None,
     clients: options.Clients = None,
     flips: options.Flips = None,
     sizes: options.Sizes = None,
@@ -67,10 +76,14 @@ def play(
     fast: Annotated[bool, Option("--fast", help="The same as --phi-batches all: full-batch gradient descent over phi.", rich_help_panel=PHI)] = False,
     phi_every: Annotated[str | None, Option(help="Predictor rounds between two moves of phi: a number, or sweep, once all players have moved, as IRM Games does. Default: 1.", rich_help_panel=PHI)] = None,
     phi_learning_rate: Annotated[float | None, Option(help="Of the server's optimiser. Default: the paper's for the benchmark.", rich_help_panel=PHI)] = None,
+    phi_rounds: Annotated[int | None, Option(help="Train phi by so many rounds of FedAvg before the game begins; a fixed phi then stays as it is, and what it makes of the samples is computed once. Default: 10 for images of your own, else 0.", rich_help_panel=PHI)] = None,
     phi_optimiser: Annotated[str | None, Option(help="adam (default) or sgd, plain FedSGD.", rich_help_panel=PHI)] = None,
     stop_below: Annotated[str | None, Option(help="Stop when training accuracy has been above this and falls below it, or never. Default: the preset of benchmark and variant.", rich_help_panel=STOP)] = None,
     stop_spread: Annotated[float | None, Option(help="A guard that the paper does not have: stop only while the best and the worst client differ by at most this much, for example 0.01. While a shortcut is used they differ. Default: 1, no guard.", rich_help_panel=STOP)] = None,
     stop_bias: Annotated[float | None, Option(help="The other guard: stop only while labels are said nearly as often as they occur, for example 0.1. Default: 1, no guard.", rich_help_panel=STOP)] = None,
+    patience: Annotated[int | None, Option(help="Another rule, for those who know no threshold: return the model of the round with the highest score, and stop when no round has been better for so many. Default for own data: 100.", rich_help_panel=STOP)] = None,
+    spread_penalty: Annotated[float | None, Option(help="That score is training accuracy minus this many times the difference between the best and the worst client: while a shortcut is used they differ. Default: 6.", rich_help_panel=STOP)] = None,
+    bias_penalty: Annotated[float | None, Option(help="And minus this many times the share of predictions that are off the labels' frequencies: one that says the same of everything differs nowhere. Default: 0.5.", rich_help_panel=STOP)] = None,
     warm_start: Annotated[int | None, Option(help="Rounds in which it can't stop. Default: the number of players if phi is fixed, else the batches of an epoch; at least 88 for spurious-cifar10 and 59 for colored-dsprites.", rich_help_panel=STOP)] = None,
     rounds: Annotated[int | None, Option(help="Rounds at most. Default: 500, or 1000 for a variant that learns phi and is not Fast.", rich_help_panel=STOP)] = None,
     measure_samples: Annotated[int | None, Option(help="Training samples that a measure looks at first; more are counted, to the last one, where these can't decide. 0: always all. Default: 2048.", rich_help_panel=STOP)] = None,
@@ -88,7 +101,11 @@ def play(
     out: Annotated[Path | None, Option(help="The run folder, new or empty. Default: runs/TIME-BENCHMARK-VARIANT.", rich_help_panel=RUN)] = None,
     resume: Annotated[Path | None, Option(help="Go on with the run in this folder.", rich_help_panel=RUN)] = None,
 ) -> None:  # fmt: skip
-    """Play a game and see what it learnt: a table, curves.png and profile.png in a run folder."""
+    """Play a game and see what it learnt: a table, curves.png and profile.png in a run folder.
+
+    For example: flgames play --benchmark colored-mnist --seeds 5
+    or, with data of your own: flgames play --data scans --holdout hospital-c
+    """
     console = make_console()
     with exit_codes(), options.network(offline):
         chosen = options.given(context, Settings)
@@ -97,14 +114,34 @@ def play(
         run = _resumed(resume, chosen, config, out) if resume is not None else None
         settings = run.settings if run else resolve(chosen, config)
         entries(settings)  # refuses a method that is not declared for this benchmark before a folder is made
-        source = check(settings, settings.device)
+        chosen_device(settings.device)
         if settings.engine != "local":
             check_engine(settings)
-        fetch(source, settings.seed, console)
-        _play(run or RunFolder.create(out, settings), source, console)
+        surveys = run.surveys if run else _got_ready(settings, console)
+        run = run or RunFolder.create(out, settings)
+        if surveys:
+            run.save_surveys(surveys)
+        _play(run, console)
 
 
-def _play(run: RunFolder, source: Benchmark, console: Console) -> None:
+def _got_ready(settings: Settings, console: Console) -> dict[str, Survey] | None:
+    """Have the data at hand, and refuse what can't be played, before a folder is made."""
+    if settings.data is None:
+        fetch(benchmark_of(settings), settings.seed, console)
+        return None
+    known_players(settings)  # refuses a client to hold out that is not there
+    if settings.engine != "local":
+        return None  # what its data are is for each client to say
+    with console.status("reading the clients' data ..."), warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always", MissingClass)
+        surveys = surveys_of(settings.data, settings.target)
+        matches(settings, surveys)
+    for remark in dict.fromkeys(str(each.message) for each in remarks):
+        console.print(remark, style="yellow", soft_wrap=True)
+    return surveys
+
+
+def _play(run: RunFolder, console: Console) -> None:
     console.print(f"run folder: {run.path}", soft_wrap=True)
     with locked(run.path) if run.settings.engine == "local" else nullcontext():  # an engine's server locks it
         try:
@@ -113,7 +150,7 @@ def _play(run: RunFolder, source: Benchmark, console: Console) -> None:
         except Interrupted:
             console.print(f"Stopped; the state is saved. Go on with: flgames play --resume {run.path}", soft_wrap=True)
             raise typer.Exit(130) from None
-        summarise(run, source, console)
+        summarise(run, console)
 
 
 def _resumed(path: Path, given: dict[str, Any], config: Path | None, out: Path | None) -> RunFolder:

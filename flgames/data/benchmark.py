@@ -117,6 +117,11 @@ class Benchmark:
     def classes(self) -> int:
         return 1 + max(label for label in self.labels.values() if label is not None)
 
+    def input_shape(self, seed: int) -> tuple[int, ...]:
+        """The shape of one input, as a model sees it."""
+        images = torch.from_numpy(self.prepared(seed).train_images[:1])
+        return tuple(self.feature.paint(images, torch.zeros(1, dtype=torch.long)).shape[1:])
+
     def prepared(self, seed: int) -> ImageSet:
         """The images as they are used. The last ones are remembered: both parts of a seed are built from them."""
         if seed not in self._last:

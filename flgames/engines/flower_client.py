@@ -17,11 +17,14 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordD
 from flwr.clientapp import ClientApp
 
 from flgames.engines.host import Host
-from flgames.engines.sites import benchmark_part
+from flgames.engines.sites import SiteData
 from flgames.errors import UserError
 
 STATE_VARIABLE = "FLGAMES_STATE"
 """Where clients keep their states, unless the node configuration says `state`."""
+
+PLAYERS_VARIABLE = "FLGAMES_PLAYERS"
+"""In a simulation: the clients' names, with / between them, by their partitions' numbers."""
 
 PAYLOAD = "payload"
 FORMAT = "safetensors"
@@ -39,7 +42,8 @@ def hello(message: Message, context: Context) -> Message:
 @client_app.query("play")
 def play(message: Message, context: Context) -> Message:
     """Answer a question of the game."""
-    host = _host(name_of(context.node_config), str(context.node_config.get("state", "")))
+    told = context.node_config
+    host = _host(name_of(told), str(told.get("state", "")), str(told.get("data", "")))
     return Message(packed(host.handle(unpacked(message.content))), reply_to=message)
 
 
@@ -48,15 +52,17 @@ def name_of(node_config: Mapping[str, Any]) -> str:
     if "client" in node_config:
         return str(node_config["client"])
     if "partition-id" in node_config:
-        return f"client-{int(node_config['partition-id']) + 1}"
+        number = int(node_config["partition-id"])
+        players = os.environ.get(PLAYERS_VARIABLE)
+        return players.split("/")[number] if players else f"client-{number + 1}"
     raise UserError("This node has no name: start it with --node-config 'partition-id=0' or 'client=NAME' in quotes.")
 
 
 @lru_cache(maxsize=4)
-def _host(name: str, state: str) -> Host:
+def _host(name: str, state: str, data: str) -> Host:
     """One a process, where a process answers more than one question, as in simulation."""
     disk = state or os.environ.get(STATE_VARIABLE) or platformdirs.user_state_path("flgames")
-    return Host(name, benchmark_part(name), Path(disk), forgets=True)
+    return Host(name, SiteData(name, Path(data) if data else None), Path(disk), forgets=True)
 
 
 def packed(payload: bytes) -> RecordDict:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from flwr.app import Context, Message, RecordDict
 from flwr.serverapp import Grid, ServerApp
 
-from flgames.data.catalogue import benchmark
 from flgames.engines.flower_client import name_in, packed, unpacked
 from flgames.engines.remote import Replies
 from flgames.engines.serving import open_or_create, report, serve
-from flgames.engines.sites import in_playing_order
+from flgames.engines.sites import known_players, number_of_players
 from flgames.errors import ClientFailure
+from flgames.names import natural
 from flgames.runs import RunFolder
 from flgames.settings import resolve
 
@@ -43,8 +43,10 @@ def main(grid: Grid, context: Context) -> None:
 
 def play_on(grid: Grid, run: RunFolder) -> bool:
     """Play a run over the nodes of a grid; False if it was interrupted."""
-    wanted = benchmark(run.settings).flips
-    return serve(run, lambda: GridExchange(grid, wanted, run.settings.timeout))
+    settings = run.settings
+    return serve(
+        run, lambda: GridExchange(grid, known_players(settings), number_of_players(settings), settings.timeout)
+    )
 
 
 class GridExchange:
@@ -54,22 +56,21 @@ class GridExchange:
     there is not given to another.
     """
 
-    def __init__(self, grid: Grid, wanted: Iterable[str], timeout: float) -> None:
+    def __init__(self, grid: Grid, wanted: Collection[str] | None, number: int, timeout: float) -> None:
         self._grid = grid
         self._timeout = timeout
         self._nodes: dict[str, int] = {}
         self._greeted: set[int] = set()
         deadline = time.monotonic() + PATIENCE
         self._look_around()
-        while missing := set(wanted) - set(self._nodes):
+        while (missing := natural(set(wanted or ()) - set(self._nodes))) or len(self._nodes) < number:
             if time.monotonic() > deadline:
-                raise ClientFailure(
-                    f"After {PATIENCE:.0f} s these clients are not there: {', '.join(sorted(missing))}."
-                )
+                who = ", ".join(missing) or f"{number - len(self._nodes)} of {number}"
+                raise ClientFailure(f"After {PATIENCE:.0f} s these clients are not there: {who}.")
             time.sleep(LATEST)
             self._look_around()
-        self._nodes = {name: node for name, node in self._nodes.items() if name in set(wanted)}
-        self._clients = in_playing_order(self._nodes)
+        self._nodes = {name: node for name, node in self._nodes.items() if wanted is None or name in wanted}
+        self._clients = natural(self._nodes)
 
     @property
     def clients(self) -> tuple[str, ...]:

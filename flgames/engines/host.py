@@ -13,15 +13,16 @@ import logging
 import re
 import shutil
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
 from flgames.client import Client, Site
 from flgames.data.clients import Samples, input_shape
+from flgames.data.own.layout import Survey
 from flgames.devices import chosen_device
 from flgames.engines.wire import pack, pack_answer, read_ask, unpack
 from flgames.errors import UserError
@@ -36,8 +37,15 @@ LONGEST_REASON = 500
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """What clients and runs may be called: their names become folders."""
 
-Samplers = Callable[[Match], Samples]
-"""Gives the samples that a site has for a match."""
+
+class Holding(Protocol):
+    """What a site has."""
+
+    def samples(self, match: Match) -> Samples:
+        """Its samples for a match."""
+
+    def survey(self, data: str, target: str | None) -> Survey:
+        """What others may know of data of its own."""
 
 
 class OutOfStep(Exception):
@@ -62,17 +70,17 @@ class Host:
     ----------
     name
         The client's name.
-    samples
-        The samples that it has for a match.
+    holding
+        What it has: samples for a match, and what may be known of data of its own.
     disk
         Where its states are kept.
     forgets
         Whether the engine may ask the next question in another process: then the state is written after every answer.
     """
 
-    def __init__(self, name: str, samples: Samplers, disk: Path, forgets: bool = False) -> None:
+    def __init__(self, name: str, holding: Holding, disk: Path, forgets: bool = False) -> None:
         self.name = as_folder(name)
-        self.samples = samples
+        self.holding = holding
         self.disk = disk
         self.forgets = forgets
         self._lock = threading.Lock()
@@ -87,6 +95,9 @@ class Host:
                 header, tensors = unpack(payload)
                 number = header.get("number", 0)
                 torch.set_num_threads(header["threads"])
+                if header["kind"] == "survey":
+                    survey = self.holding.survey(str(header["data"]), header["target"])
+                    return pack({"client": self.name, "number": 0, "survey": survey.model_dump()})
                 seat = self._seat_for(header)
                 match header["kind"]:
                     case "ask":
@@ -127,7 +138,7 @@ class Host:
         if begins:  # whatever is there under this name belongs to a game that nobody will go on with
             shutil.rmtree(folder, ignore_errors=True)
         if begins or self._seat is None or self._seat.folder != folder:
-            samples = self.samples(match)
+            samples = self.holding.samples(match)
             method = match.entry.make(input_shape({self.name: samples}), match.source.classes)
             site = Site(self.name, samples, match.seed, chosen_device(header["device"]))
             # One match at a time: a run plays them one after the other.

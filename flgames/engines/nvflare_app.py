@@ -14,8 +14,9 @@ from nvflare.collab import CollabCallError, collab
 from flgames.engines.host import Host, as_folder
 from flgames.engines.remote import Replies
 from flgames.engines.serving import open_or_create, report, serve
-from flgames.engines.sites import benchmark_part, in_playing_order
+from flgames.engines.sites import SiteData
 from flgames.errors import ClientFailure
+from flgames.names import natural
 from flgames.settings import validated
 
 STATES = "flgames"
@@ -30,7 +31,8 @@ after so many timeouts in a row it is called no more."""
 
 
 SITE_FILE = "flgames.json"
-"""In the folder `local` of a site's workspace: {"client": "client-2"}, for a site with another name."""
+"""In the folder `local` of a site's workspace: {"client": "client-2"}, for a site with another name, and
+{"data": "/path"}, where its own data are."""
 
 
 class GameClient:
@@ -46,8 +48,10 @@ class GameClient:
     def set_up(self) -> None:
         root = Path(collab.workspace.get_root_dir())
         own = root / "local" / SITE_FILE
-        name = json.loads(own.read_text())["client"] if own.exists() else collab.site_name
-        self.host = Host(name, benchmark_part(name), Path(self.states) if self.states else root / STATES)
+        told = json.loads(own.read_text()) if own.exists() else {}
+        name = told.get("client", collab.site_name)
+        holding = SiteData(name, Path(told["data"]) if "data" in told else None)
+        self.host = Host(name, holding, Path(self.states) if self.states else root / STATES)
 
     @collab.publish
     def name(self) -> str:
@@ -104,7 +108,7 @@ class CollabExchange:
 
     @property
     def clients(self) -> tuple[str, ...]:
-        return in_playing_order(self._proxies)
+        return natural(self._proxies)
 
     def __call__(self, payloads: Mapping[str, bytes], timeout: float | None) -> Replies:
         calls = {name: self._pool.submit(self._call, name, payload, timeout) for name, payload in payloads.items()}

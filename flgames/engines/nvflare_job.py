@@ -9,8 +9,9 @@ from tempfile import TemporaryDirectory
 from nvflare.collab import CollabRecipe
 from nvflare.recipe.sim_env import SimEnv
 
-from flgames.data.catalogue import benchmark
 from flgames.engines.nvflare_app import GameClient, GameServer
+from flgames.engines.sites import known_players, number_of_players
+from flgames.errors import UserError
 from flgames.runs import RunFolder
 from flgames.settings import Settings
 
@@ -21,9 +22,9 @@ WHOLE = {"tensor_download_chunk_size": 0, "np_download_chunk_size": 0}
 
 
 def recipe(name: str, settings: Settings, folder: str = "", states: str = "") -> CollabRecipe:
-    """The job that plays a run. It waits until all clients of the benchmark are there."""
+    """The job that plays a run. It waits until all of its clients are there."""
     server = GameServer(name, settings.model_dump(mode="json"), folder)
-    made = CollabRecipe(JOB, server=server, client=GameClient(states), min_clients=len(benchmark(settings).flips))
+    made = CollabRecipe(JOB, server=server, client=GameClient(states), min_clients=number_of_players(settings))
     made.add_server_config(WHOLE)
     made.add_client_config(WHOLE)
     return made
@@ -42,7 +43,10 @@ def write_job(out: Path, name: str, settings: Settings) -> None:
 
 def simulate(run: RunFolder) -> None:
     """Play a run in NVFlare's simulator, each client in a process of its own."""
+    players = known_players(run.settings)
+    if players is None:
+        raise UserError(f"A simulation needs all clients here: {run.settings.data} is no folder of this machine.")
     path = run.path.resolve()
     # Its workspace is emptied at every start; what must outlive it is beside it.
     made = recipe(run.id, run.settings, str(path), str(path / "states"))
-    made.execute(SimEnv(clients=list(benchmark(run.settings).flips), workspace_root=str(path / "engine")))
+    made.execute(SimEnv(clients=list(players), workspace_root=str(path / "engine")))

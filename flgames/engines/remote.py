@@ -8,7 +8,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from flgames.engines.wire import AnswerHeader, Unreadable, allowed_bytes, pack, pack_ask, read_answer
+from flgames.data.own.layout import Survey
+from flgames.engines.wire import SURVEY, AnswerHeader, Unreadable, allowed_bytes, pack, pack_ask, read_answer
+from flgames.errors import ClientFailure
 from flgames.federation import Answer, Answers, Ask, Saved, Weights
 from flgames.match import Match
 
@@ -61,11 +63,13 @@ class RemoteFederation:
         self.strikes: dict[tuple[str, str], int] = {}
         """Refused answers in a row, by client and task: one who counts well may still answer badly."""
         self.excluded: dict[str, str] = {}
+        self._players = frozenset(match.players)
         self._header = {"run": run, "match": match.as_dict(), "threads": threads, "device": device}
 
     @property
     def clients(self) -> tuple[str, ...]:
-        return self.exchange.clients
+        """Those who play; others may be there, such as one that is held out this time."""
+        return tuple(name for name in self.exchange.clients if name in self._players)
 
     def ask(self, asks: Mapping[str, Ask], timeout: float | None = None) -> Answers:
         payloads = {
@@ -113,22 +117,9 @@ class RemoteFederation:
 
     def _tell(self, order: Mapping[str, Any]) -> tuple[dict[str, AnswerHeader], dict[str, str]]:
         """The same order to every client; who has done it, and who has not and why."""
-        payload = pack({**self._header, **order})
-        replies = self.exchange({name: payload for name in self.clients if name not in self.excluded}, self.timeout)
-        failed = dict.fromkeys(self.clients, "no answer") | dict(replies.failed) | self.excluded
-        done = {}
-        for name, reply in replies.arrived.items():
-            try:
-                header, _ = _read(name, reply, allowed_bytes(Ask("")))
-            except Unreadable as why:
-                failed[name] = f"its answer {why}"
-                continue
-            if header.error:
-                failed[name] = header.error
-            else:
-                done[name] = header
-                failed.pop(name)
-        return done, failed
+        asked = [name for name in self.clients if name not in self.excluded]
+        done, failed = _told(self.exchange, asked, {**self._header, **order}, self.timeout, allowed_bytes(Ask("")))
+        return done, failed | self.excluded
 
     def _refuse(self, name: str, task: str, why: str) -> str:
         self.strikes[name, task] = self.strikes.get((name, task), 0) + 1
@@ -138,6 +129,41 @@ class RemoteFederation:
             reason = self.excluded[name]
         log.warning("%s: %s", name, reason)
         return reason
+
+
+def surveys(
+    exchange: Exchange, data: str, target: str | None, threads: int, timeout: float | None
+) -> dict[str, Survey]:
+    """What every client tells of its own data, before a game."""
+    order = {"kind": "survey", "data": data, "target": target, "threads": threads}
+    done, failed = _told(exchange, exchange.clients, order, timeout, SURVEY)
+    found = {name: header.survey for name, header in done.items() if header.survey is not None}
+    if missing := [name for name in exchange.clients if name not in found]:
+        reasons = "; ".join(f"{name}: {failed.get(name, 'it told nothing')}" for name in missing)
+        raise ClientFailure(f"Not every client could tell of its data ({reasons}).")
+    return {name: found[name] for name in exchange.clients}
+
+
+def _told(
+    exchange: Exchange, clients: Collection[str], order: Mapping[str, Any], timeout: float | None, expected: int
+) -> tuple[dict[str, AnswerHeader], dict[str, str]]:
+    """The same order to these clients; who has done it, and who has not and why."""
+    payload = pack(order)
+    replies = exchange(dict.fromkeys(clients, payload), timeout)
+    failed = dict.fromkeys(clients, "no answer") | dict(replies.failed)
+    done = {}
+    for name, reply in replies.arrived.items():
+        try:
+            header, _ = _read(name, reply, expected)
+        except Unreadable as why:
+            failed[name] = f"its answer {why}"
+            continue
+        if header.error:
+            failed[name] = header.error
+        else:
+            done[name] = header
+            failed.pop(name, None)
+    return done, failed
 
 
 def _accepted(name: str, ask: Ask, reply: object) -> Answer | str:

@@ -11,8 +11,8 @@ from typing import Any
 from rich.console import Console
 
 from flgames.contest import Interrupted, contest
-from flgames.data.catalogue import benchmark
-from flgames.engines.remote import Exchange, RemoteFederation
+from flgames.data.own.layout import Survey
+from flgames.engines.remote import Exchange, RemoteFederation, surveys
 from flgames.engines.sites import check_seats
 from flgames.entry import Entry
 from flgames.errors import ClientFailure, Diverged, UserError
@@ -62,7 +62,10 @@ def serve(run: RunFolder, connect: Callable[[], Exchange], aborted: Callable[[],
                 check_seats(match, exchange.clients)
                 return RemoteFederation(exchange, run.id, match, settings.threads, settings.device, settings.timeout)
 
-            contest(run, _log, lambda: stop.exists() or aborted(), seated)
+            def survey() -> dict[str, Survey]:
+                return surveys(exchange, str(settings.data), settings.target, settings.threads, settings.timeout)
+
+            contest(run, _log, lambda: stop.exists() or aborted(), seated, survey)
     except Interrupted:
         log.info("interrupted; the state is saved")
         return False
@@ -75,7 +78,7 @@ def serve(run: RunFolder, connect: Callable[[], Exchange], aborted: Callable[[],
 def report(run: RunFolder) -> None:
     """What a run leaves behind for people, where nobody looks on."""
     with open(run.path / "summary.txt", "w") as file:
-        summarise(run, benchmark(run.settings), Console(file=file, width=100))
+        summarise(run, Console(file=file, width=100))
 
 
 def raise_error_of(run: RunFolder) -> None:

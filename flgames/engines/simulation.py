@@ -16,11 +16,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from flgames.contest import Interrupted, OnRound
+from flgames.contest import Interrupted, OnRound, game_of
 from flgames.engines.serving import ERROR, STOP, raise_error_of
 from flgames.errors import UserError
 from flgames.lineup import entries, matches
-from flgames.runs import RunFolder
+from flgames.match import Match
+from flgames.runs import GameFolder, RunFolder
 from flgames.settings import Settings
 
 ENGINES = {
@@ -81,20 +82,29 @@ class Onlooker:
 
     def __init__(self, run: RunFolder, on_round: OnRound) -> None:
         self.on_round = on_round
-        self._games = [(match, run.game(match.entry.slug, match.seed)) for match in matches(run.settings)]
-        self._seen = {match.key: len(game.measures()) for match, game in self._games}
+        self._run = run
+        self._seen = {game.path: len(game.measures()) for _, game in self._games}
+
+    @property
+    def _games(self) -> list[tuple[Match, GameFolder]]:
+        """None on own data before their survey."""
+        surveys = self._run.surveys
+        if self._run.settings.data and surveys is None:
+            return []
+        return [(match, game_of(self._run, match)) for match in matches(self._run.settings, surveys)]
 
     @property
     def has_ended(self) -> bool:
-        return all(game.result for _, game in self._games)
+        games = self._games
+        return bool(games) and all(game.result for _, game in games)
 
     def around(self) -> None:
         """Tell of the rounds that have been played since."""
         for match, game in self._games:
             lines: list[dict[str, Any]] = game.measures()
-            for line in lines[self._seen[match.key] :]:
+            for line in lines[self._seen.get(game.path, 0) :]:
                 self.on_round(match.entry, match.seed, line)
-            self._seen[match.key] = len(lines)
+            self._seen[game.path] = len(lines)
 
 
 @contextmanager

@@ -13,10 +13,14 @@ import safetensors
 import safetensors.torch
 from pydantic import BaseModel, ConfigDict, StrictFloat, StrictInt, StrictStr, ValidationError
 
+from flgames.data.own.layout import Survey
 from flgames.federation import Action, Answer, Ask, Weights
 
 LENGTH = 8
 """Bytes at the beginning that say how long the header is."""
+
+SURVEY = 2**20
+"""Bytes that a survey may have: it names classes and columns."""
 
 HEADER = 4096
 TENSOR_HEADER = 256
@@ -39,6 +43,8 @@ class AnswerHeader(BaseModel):
     """Why there is nothing else."""
     rounds: list[StrictInt] = []
     """The rounds whose state this client has on its disk, where it was asked for them."""
+    survey: Survey | None = None
+    """What it tells of data of its own, where it was asked for that."""
 
 
 def pack(header: Mapping[str, Any], tensors: Weights | None = None) -> bytes:

@@ -15,7 +15,9 @@ from typing import Any
 import torch
 
 from flgames.client import Site
-from flgames.federation import Action
+from flgames.errors import ClientFailure
+from flgames.features import FeatureScale
+from flgames.federation import Action, Form, Weights
 from flgames.gradients import gradient_form, gradients_and_buffers
 from flgames.memory import PHI
 from flgames.methods.base import Method, Move, combine, losses_of, shares_by_size
@@ -27,11 +29,16 @@ from flgames.server import Server
 
 
 class FLGames(Method):
-    """Every variant of FL Games, by its rules."""
+    """Every variant of FL Games, by its rules.
 
-    def __init__(self, architecture: Architecture, rules: Rules) -> None:
+    ``first_phi`` are weights to begin with, such as those of a network that was trained before; without them they are
+    drawn.
+    """
+
+    def __init__(self, architecture: Architecture, rules: Rules, first_phi: Weights | None = None) -> None:
         self.architecture = architecture
         self.rules = rules
+        self.first_phi = first_phi
         self.memory = rules.memory
         self._reset()
 
@@ -51,11 +58,25 @@ class FLGames(Method):
     def start(self, server: Server, seed: int) -> None:
         """Draw phi and each player's initial action."""
         self._reset()
-        self.phi.load_state_dict(initial_weights(self.architecture.representation, seed, PHI))
+        self.phi.load_state_dict(self.first_phi or initial_weights(self.architecture.representation, seed, PHI))
         if self.phi.state_dict():
             server.publish(Action(PHI, 0, snapshot(self.phi)))
+        for layer in self.phi.modules():
+            if isinstance(layer, FeatureScale):
+                self._standardise(layer, server)
         for player in server.clients:
             server.publish(Action(player, 0, initial_weights(self.architecture.predictor, seed, player)))
+
+    def _standardise(self, layer: FeatureScale, server: Server) -> None:
+        """Set phi's last layer by what all clients see."""
+        like = torch.zeros(len(layer.mean), dtype=torch.float64)
+        answers = server.ask("moments", server.clients, Form.of({"sums": like, "squares": like}))
+        if missing := [name for name in server.clients if name not in answers]:
+            raise ClientFailure(f"A game begins with all of its clients; {', '.join(missing)} did not answer.")
+        sums = torch.stack([answer.tensors["sums"] for answer in answers.values()]).sum(0)
+        squares = torch.stack([answer.tensors["squares"] for answer in answers.values()]).sum(0)
+        layer.fit(sum(server.samples.values()), sums, squares)
+        server.publish(Action(PHI, 1, snapshot(self.phi)))
 
     def round(self, server: Server, round_: int, seed: int) -> Move:
         now = turn(self.rules, round_, server.clients, seed)

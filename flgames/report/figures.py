@@ -30,13 +30,16 @@ FEW_PROBES = 50
 """Below this, points are marked: the lines between them are not measured."""
 
 
-def draw_curves(path: Path, title: str, games: Mapping[str, Sequence[GameFolder]], ceiling: float) -> None:
+def draw_curves(
+    path: Path, title: str, games: Mapping[str, Sequence[GameFolder]], ceiling: float | None = None
+) -> None:
     """One panel a method: training accuracy of the clients, and the unseen client where it was probed."""
     size = (6.2 * len(games), 4.8)
     figure, panels = pyplot.subplots(1, len(games), figsize=size, sharey=True, squeeze=False, layout="constrained")
     for panel, (method, folders) in zip(panels[0], games.items(), strict=True):
         _curves(panel, folders)
-        panel.axhline(ceiling, color=GREY, linestyle=":", linewidth=1.2, label="best an invariant model can do")
+        if ceiling is not None:
+            panel.axhline(ceiling, color=GREY, linestyle=":", linewidth=1.2, label="best an invariant model can do")
         stop_below = (folders[0].result or {}).get("stop_below")
         if stop_below is not None:
             panel.axhline(stop_below, color=GREY, linestyle="--", linewidth=1.2, label=f"stops below {stop_below:.2f}")
@@ -68,9 +71,16 @@ def _curves(panel: Axes, folders: Sequence[GameFolder]) -> None:
             color=UNSEEN, linewidth=1.2, alpha=0.9 if len(folders) == 1 else 0.4,
             marker="." if len(probes) < FEW_PROBES else None,
         )  # fmt: skip
-        if folder.result:
+        result = folder.result or {}
+        chosen = result.get("chosen_round", rounds[-1] - 1) + 1
+        if chosen != rounds[-1]:
+            panel.axvline(
+                chosen, color=GREY, linestyle="--", linewidth=1.2, label="the rule's choice" if label else None
+            )
+        seen = result.get("profile") or result.get("held_out")
+        if seen:
             panel.plot(
-                rounds[-1], folder.result["profile"]["unseen"],
+                chosen, seen["unseen"],
                 "o", color=UNSEEN, markersize=7, label="unseen client" if label else None, zorder=5,
             )  # fmt: skip
 

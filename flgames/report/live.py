@@ -52,6 +52,12 @@ MOST_NAMED = 2
 """Clients whose accuracies fit into a line by name; of more, the lowest and the highest are shown."""
 
 
+def _end(entry: Entry) -> str:
+    if entry.stop_below:
+        return f"stops below {entry.stop_below:.2f}"
+    return f"stops {entry.patience} after the best" if entry.patience else "plays all rounds"
+
+
 def _line(entry: Entry, seed: int, round_: dict[str, Any]) -> Text:
     """Two lines of at most 80 characters: what is played, and how it stands."""
     accuracies = round_["accuracy_of"]
@@ -63,7 +69,6 @@ def _line(entry: Entry, seed: int, round_: dict[str, Any]) -> Text:
     line.append(entry.title, style="bold").append(f", seed {seed}\n")
     line.append(f"round {round_['round'] + 1}/{entry.rounds}  ")
     line.append(train, style="cyan")
-    stops = f"  stops below {entry.stop_below:.2f}" if entry.stop_below else "  plays all rounds"
-    line.append(stops, style="yellow")
+    line.append(f"  {_end(entry)}", style="yellow")
     line.append(f"  {round_['seconds']:.1f} s", style="dim")
     return line

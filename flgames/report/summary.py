@@ -6,18 +6,23 @@ from statistics import fmean
 
 from rich.console import Console
 
-from flgames.data.benchmark import Benchmark
+from flgames.data.catalogue import benchmark
 from flgames.files import write_atomically, write_json
 from flgames.lineup import entries
+from flgames.report.clients import summarise_own
 from flgames.report.figures import draw_curves, draw_profile
 from flgames.report.remarks import majority_shares, remarks
 from flgames.report.tables import markdown_table, reference_rows, row_of, transposed_table
 from flgames.runs import RunFolder
 
 
-def summarise(run: RunFolder, source: Benchmark, console: Console) -> None:
+def summarise(run: RunFolder, console: Console) -> None:
     """Write the results of a run whose games have all ended, and show them."""
     settings = run.settings
+    if settings.data is not None:
+        summarise_own(run, console)
+        return
+    source = benchmark(settings)
     lineup = entries(settings)
     games = {entry.title: [run.game(entry.slug, seed) for seed in settings.all_seeds] for entry in lineup}
     rows = [row_of(entry, settings, [game.result for game in games[entry.title] if game.result]) for entry in lineup]

@@ -1,0 +1,320 @@
+"""A client's data as they lie on its disk: a folder of images, or a table in one file.
+
+``CLIENT/CLASS/*.png`` or ``.jpg``; or ``CLIENT.csv``, ``CLIENT.parquet`` or ``CLIENT.npz`` with a column, or an array,
+of targets.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+
+from flgames.data.own.layout import Kind, Layout, Survey
+from flgames.errors import UserError
+from flgames.names import natural
+
+IMAGES = (".png", ".jpg", ".jpeg")
+TABLES = (".csv", ".parquet", ".npz")
+
+LARGEST_SIDE = 64
+"""Pixels: larger images are made smaller, unless --side says otherwise."""
+
+INPUTS, TARGETS = "X", "y"
+"""What the arrays of an .npz file are called by default."""
+
+
+class Records(Protocol):
+    """One client's data before they are laid out."""
+
+    @property
+    def client(self) -> str: ...
+
+    @property
+    def labels(self) -> list[str]: ...
+
+    def survey(self) -> Survey:
+        """What others may know of them."""
+
+    def tensor(self, layout: Layout) -> Tensor:
+        """All inputs, with raw values."""
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Image files, by class."""
+
+    client: str
+    files: list[Path]
+    labels: list[str]
+
+    def survey(self) -> Survey:
+        sums, squares, count = np.zeros(3), np.zeros(3), 0
+        height = width = 1
+        grey = True
+        for path in self.files:
+            image = _opened(self.client, path)
+            grey = grey and image.mode in ("1", "L", "I", "I;16", "LA")
+            small = np.asarray(_sized(image.convert("RGB"), _capped(image.size)), dtype=np.float64)
+            height, width = max(height, small.shape[0]), max(width, small.shape[1])
+            sums += small.sum((0, 1))
+            squares += (small**2).sum((0, 1))
+            count += small.shape[0] * small.shape[1]
+        return Survey(
+            kind="images",
+            shape=(1 if grey else 3, height, width),
+            samples=Counter(self.labels),
+            count=count,
+            sums=tuple(sums),
+            squares=tuple(squares),
+        )
+
+    def tensor(self, layout: Layout) -> Tensor:
+        channels, height, width = layout.shape
+        pixels = np.empty((len(self.files), *layout.shape), dtype=np.uint8)
+        for row, path in enumerate(self.files):
+            image = _opened(self.client, path).convert("L" if channels == 1 else "RGB")
+            values = np.asarray(_sized(image, (width, height)))
+            pixels[row] = values[None] if channels == 1 else values.transpose(2, 0, 1)
+        return torch.from_numpy(pixels)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of numbers."""
+
+    client: str
+    columns: tuple[str, ...]
+    values: np.ndarray
+    labels: list[str]
+
+    def survey(self) -> Survey:
+        values = self.values.astype(np.float64)
+        return Survey(
+            kind="table",
+            shape=(values.shape[1],),
+            columns=self.columns,
+            samples=Counter(self.labels),
+            count=len(values),
+            sums=tuple(values.sum(0)),
+            squares=tuple((values**2).sum(0)),
+        )
+
+    def tensor(self, layout: Layout) -> Tensor:
+        if self.columns != layout.columns:
+            raise UserError(f"{self.client} has other columns than the model: it needs {', '.join(layout.columns)}.")
+        return torch.from_numpy(self.values)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Images of one size in an array: samples, channels, height, width."""
+
+    client: str
+    values: np.ndarray
+    labels: list[str]
+
+    def survey(self) -> Survey:
+        values = self.values.astype(np.float64)
+        sums, squares = values.sum((0, 2, 3)), (values**2).sum((0, 2, 3))
+        return Survey(
+            kind="images",
+            shape=values.shape[1:],
+            samples=Counter(self.labels),
+            count=values.size // values.shape[1],
+            sums=tuple(sums),
+            squares=tuple(squares),
+        )
+
+    def tensor(self, layout: Layout) -> Tensor:
+        if self.values.shape[1:] != layout.shape:
+            raise UserError(f"Images of {self.client} have the shape {self.values.shape[1:]}, not {layout.shape}.")
+        return torch.from_numpy(self.values)
+
+
+def clients_in(folder: Path) -> dict[str, Path]:
+    """The clients of a folder, in the order in which they play: a subfolder or a file each."""
+    if not folder.is_dir():
+        raise UserError(f"--data {folder} is no folder: it needs a subfolder of images, or a table, for each client.")
+    found: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or not (path.is_dir() or path.suffix.lower() in TABLES):
+            continue
+        name = path.name if path.is_dir() else path.stem
+        if name in found:
+            raise UserError(f"{folder} has {found[name].name} and {path.name}: which of them is the client {name}?")
+        found[name] = path
+    if not found:
+        raise UserError(
+            f"{folder} has no clients: put a folder of images for each, CLIENT/CLASS/*.png or .jpg, or a table, "
+            "CLIENT.csv, .parquet or .npz."
+        )
+    return {name: found[name] for name in natural(found)}
+
+
+def likely_kind(folder: Path, target: str | None) -> Kind:
+    """Images or a table, before anything is read: by what lies there, or, where nothing does, by what was said."""
+    if not folder.is_dir():
+        return "table" if target else "images"
+    first = next(iter(clients_in(folder).values()))
+    if first.suffix.lower() == ".npz" and first.is_file():
+        return read(first.stem, first, target).survey().kind
+    return "images" if first.is_dir() else "table"
+
+
+@functools.lru_cache(maxsize=64)
+def read(client: str, path: Path, target: str | None = None) -> Records:
+    """One client's data. Those read last are remembered: a survey is followed by a game."""
+    if path.is_dir():
+        return _pictures(client, path)
+    if not path.exists():
+        raise UserError(f"{client} has no data: {path} is not there.")
+    match path.suffix.lower():
+        case ".csv":
+            return _csv(client, path, _needed(client, path, target))
+        case ".parquet":
+            return _parquet(client, path, _needed(client, path, target))
+        case ".npz":
+            return _npz(client, path, target)
+    raise UserError(f"{client}: {path.name} is neither a folder of images nor one of {', '.join(TABLES)}.")
+
+
+def _needed(client: str, path: Path, target: str | None) -> str:
+    if target is None:
+        raise UserError(f"{client}: say which column of {path.name} is to be predicted: --target COLUMN.")
+    return target
+
+
+def _pictures(client: str, folder: Path) -> Pictures:
+    found = [
+        (path, label.name)
+        for label in sorted(folder.iterdir())
+        if label.is_dir() and not label.name.startswith(".")
+        for path in sorted(label.iterdir())
+        if path.suffix.lower() in IMAGES
+    ]
+    if not found:
+        raise UserError(f"{client} has no samples: {folder} needs a folder for each class, with .png or .jpg in it.")
+    return Pictures(client, [path for path, _ in found], [label for _, label in found])
+
+
+def _opened(client: str, path: Path) -> Image.Image:
+    try:
+        with Image.open(path) as image:
+            image.load()
+            return image
+    except (OSError, UnidentifiedImageError, Image.DecompressionBombError):
+        raise UserError(f"{client}: {path} can't be read as an image.") from None
+
+
+def _capped(size: tuple[int, int]) -> tuple[int, int]:
+    shrink = min(1.0, LARGEST_SIDE / max(size))
+    return max(1, round(size[0] * shrink)), max(1, round(size[1] * shrink))
+
+
+def _sized(image: Image.Image, size: tuple[int, int]) -> Image.Image:
+    return image if image.size == size else image.resize(size, Image.Resampling.BILINEAR, reducing_gap=2.0)
+
+
+def _csv(client: str, path: Path, target: str) -> Table:
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file)
+        header = next(reader, [])
+        rows = [row for row in reader if row]
+    if wrong := next((number for number, row in enumerate(rows, 2) if len(row) != len(header)), None):
+        raise UserError(f"{client}: row {wrong} of {path.name} has not as many cells as its header, {len(header)}.")
+    return _table(client, path, target, header, [list(column) for column in zip(*rows, strict=True)])
+
+
+def _parquet(client: str, path: Path, target: str) -> Table:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise UserError(
+            f"{client}: reading {path.name} needs one more package: pip install -c constraints.txt '.[parquet]'."
+        ) from None
+    table = parquet.read_table(path)
+    return _table(client, path, target, list(table.column_names), [column.to_pylist() for column in table.columns])
+
+
+def _table(client: str, path: Path, target: str, header: Sequence[str], columns: Sequence[Sequence[object]]) -> Table:
+    if target not in header:
+        raise UserError(f"{client}: {path.name} has no column {target!r}; it has {', '.join(header) or 'none'}.")
+    if not columns or not columns[0]:
+        raise UserError(f"{client} has no samples: {path.name} has a header and no rows.")
+    named = dict(zip(header, columns, strict=True))
+    labels = [_label(client, path, target, row, value) for row, value in enumerate(named.pop(target), 2)]
+    if not named:
+        raise UserError(f"{client}: {path.name} has no column beside {target!r} to predict it from.")
+    numbers = [list(_numbers(client, path, name, values)) for name, values in named.items()]
+    return Table(client, tuple(named), np.array(numbers, dtype=np.float32).T.copy(), labels)
+
+
+def _label(client: str, path: Path, target: str, row: int, value: object) -> str:
+    """What a class is called: 1, 1.0 and "1" are the same one."""
+    text = "" if value is None else str(value).strip()
+    if text in ("", "nan", "NaN"):
+        raise UserError(f"{client}: row {row} of {path.name} has no {target!r}.")
+    try:
+        return str(int(float(text))) if float(text).is_integer() else text
+    except (ValueError, OverflowError):
+        return text
+
+
+def _numbers(client: str, path: Path, column: str, values: Sequence[object]) -> Iterator[float]:
+    for row, value in enumerate(values, 2):
+        text = "" if value is None else str(value).strip()
+        try:
+            number = float(value) if isinstance(value, bool | int | float) else float(text)
+        except ValueError:
+            what = f"{text!r}" if text else "nothing"
+            raise UserError(
+                f"{client}: row {row} of {path.name} has {what} in {column!r}, and a model needs numbers: "
+                "encode or drop that column, and fill what is missing."
+            ) from None
+        if not math.isfinite(number):
+            raise UserError(f"{client}: row {row} of {path.name} has {number} in {column!r}: fill what is missing.")
+        yield number
+
+
+def _npz(client: str, path: Path, target: str | None) -> Table | Stack:
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            arrays = {name: content[name] for name in content.files}
+    except (OSError, ValueError) as error:
+        raise UserError(f"{client}: {path.name} can't be read: {error}.") from None
+    target = target or TARGETS
+    if target not in arrays:
+        raise UserError(f"{client}: {path.name} has no array {target!r}; it has {', '.join(arrays) or 'none'}.")
+    targets = arrays.pop(target)
+    name = INPUTS if INPUTS in arrays else next(iter(arrays), None)
+    if name is None or (len(arrays) > 1 and name != INPUTS):
+        raise UserError(f"{client}: call the inputs in {path.name} {INPUTS!r}; it has {', '.join(arrays) or 'none'}.")
+    values = arrays[name]
+    if len(values) != len(targets):
+        raise UserError(f"{client}: {path.name} has {len(values)} inputs and {len(targets)} targets.")
+    if not len(values):
+        raise UserError(f"{client} has no samples: {path.name} is empty.")
+    if not np.isfinite(values).all():
+        raise UserError(f"{client}: {name!r} in {path.name} has NaN or infinity: fill what is missing.")
+    labels = [_label(client, path, target, row, value) for row, value in enumerate(targets.tolist())]
+    if values.ndim == 2:
+        return Table(client, tuple(map(str, range(values.shape[1]))), values.astype(np.float32), labels)
+    if values.ndim == 3:
+        values = values[:, None]
+    elif values.ndim == 4 and values.shape[-1] in (1, 3) and values.shape[1] not in (1, 3):
+        values = values.transpose(0, 3, 1, 2)
+    if values.ndim != 4:
+        raise UserError(f"{client}: inputs have {values.ndim} dimensions; a table has 2, images have 3 or 4.")
+    values = values if values.dtype == np.uint8 else values.astype(np.float32)
+    return Stack(client, np.ascontiguousarray(values), labels)

@@ -1,0 +1,91 @@
+"""phi of a client's samples, computed once while phi stands still; and features of one size for linear players."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from flgames.data.clients import Samples
+
+CHUNK = 256
+"""Samples a forward pass. The grid is fixed, so that every engine computes the same bits."""
+
+MOST_BYTES = 2**30
+"""Features that would take more than this are computed anew for every batch."""
+
+
+class FeatureScale(nn.Module):
+    """The last layer of a phi whose features shall have mean 0 and deviation 1 over the samples of all clients.
+
+    It begins as the identity. When a game starts, every client tells the sums and the sums of squares of its features,
+    and the server sets the two buffers.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(features))
+        self.register_buffer("scale", torch.ones(features))
+
+    def forward(self, features: Tensor) -> Tensor:
+        return (features - self.mean) * self.scale
+
+    def fit(self, count: int, sums: Tensor, squares: Tensor) -> None:
+        """Standardise features with these sums over so many samples."""
+        mean = sums / count
+        deviation = (squares / count - mean**2).clamp(min=0).sqrt()
+        self.mean.copy_(mean)
+        # A feature that never changes is left at 0 rather than blown up.
+        self.scale.copy_(torch.where(deviation > NEVER, 1 / deviation, 1.0))
+
+
+NEVER = 1e-6
+"""A deviation below this is rounding."""
+
+
+class FrozenFeatures:
+    """What a frozen representation makes of a client's samples. The identity, which costs nothing, is not stored."""
+
+    def __init__(self, samples: Samples, representation: nn.Module, device: torch.device) -> None:
+        self.samples = samples
+        self.representation = representation
+        self.device = device
+        self.forget()
+
+    def forget(self) -> None:
+        """Phi has changed."""
+        self._features: Tensor | None = None
+        self._targets: Tensor | None = None
+
+    @torch.no_grad()
+    def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Features and targets of these samples."""
+        if self._features is None and not isinstance(self.representation, nn.Identity):
+            self._fill()
+        if self._features is None or self._targets is None:
+            inputs, targets = self._inputs(index)
+            return self.representation(inputs), targets
+        index = index.to(self._features.device)
+        return self._features.index_select(0, index), self._targets.index_select(0, index)
+
+    def _fill(self) -> None:
+        """All samples, in chunks, if there is room."""
+        size = len(self.samples)
+        stored: Tensor | None = None
+        targets = []
+        for first in range(0, size, CHUNK):
+            inputs, labels = self._inputs(torch.arange(first, min(first + CHUNK, size)))
+            features = self.representation(inputs)
+            if stored is None:
+                if size * features[0].numel() * features.element_size() > MOST_BYTES:
+                    return
+                stored = features.new_empty((size, *features.shape[1:]))
+            stored[first : first + len(features)] = features
+            targets.append(labels)
+        self._features, self._targets = stored, torch.cat(targets)
+
+    def _inputs(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        inputs, targets = self.samples.batch(index)
+        return inputs.to(self.device), targets.to(self.device)
