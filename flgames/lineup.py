@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from flgames import presets
 from flgames.baselines import ALL as BASELINES
 from flgames.baselines import PUBLISHED, PUBLISHED_FOR, baseline, baseline_on_own_data
 from flgames.convolutions import ConvNetwork
 from flgames.data.catalogue import BenchmarkOptions
+from flgames.data.own.files import likely_kind
 from flgames.data.own.layout import Kind, Survey
 from flgames.data.own.source import OwnOptions
 from flgames.entry import Entry
@@ -55,8 +57,9 @@ def entry(name: str, options: BenchmarkOptions) -> Entry:
     return game(resolve(chosen)).model_copy(update={"slug": name})
 
 
-def game(settings: Settings, kind: Kind = "table") -> Entry:
+def game(settings: Settings, kind: Kind | None = None) -> Entry:
     """The game that settings describe; images of one's own get a convolutional network."""
+    kind = kind or _likely_kind(settings)
     variable = settings.representation == "variable"
     mlp = Network(variable=variable, initialisation=settings.initialisation)
     phi_rounds = settings.phi_rounds
@@ -91,8 +94,9 @@ def before(entry_: Entry) -> Entry:
     return declared.model_copy(update=what)
 
 
-def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:
-    """The entries of a run, in playing order."""
+def entries(settings: Settings, kind: Kind | None = None) -> list[Entry]:
+    """The entries of a run, in playing order; of what kind own data are is guessed where it is not known yet."""
+    kind = kind or _likely_kind(settings)
     own = game(settings, kind)
     if settings.against == "none":
         return [own]
@@ -111,6 +115,10 @@ def matches(settings: Settings, surveys: Mapping[str, Survey] | None = None) -> 
         for seed in settings.all_seeds
         for entry_ in entries(settings, kind)
     ]
+
+
+def _likely_kind(settings: Settings) -> Kind:
+    return likely_kind(Path(settings.data), settings.target) if settings.data else "table"
 
 
 EACH = "each"

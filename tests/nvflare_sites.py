@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from flgames.cli import app
 from flgames.engines import processes
+from flgames.engines.nvflare_app import STATES
 from flgames.engines.simulation import QUIET
 
 ADMIN = "admin@example.com"
@@ -123,7 +124,7 @@ class Sites:
         return str(self.nvflare("job", "wait", job, timeout=timeout)["status"])
 
     def run_folder(self, run: str) -> Path:
-        return self.kits / "localhost" / "flgames" / run
+        return self.kits / "localhost" / STATES / run
 
     def rounds(self, run: str) -> list[dict[str, Any]]:
         """The lines that a run has written so far."""

@@ -54,7 +54,6 @@ def test_every_option_that_is_mentioned_exists() -> None:
     commands = (play, fetch, show, compare, search, reproduce, explain_runs, job)
     known = {name.rstrip("_") for each in commands for name in each.__annotations__} | {"help", "list", "no_play"}
     mentioned = {option.replace("-", "_") for option in re.findall(r"`--([a-z][a-z-]+)", words)}
-    known |= {"disable_runtime_dependency_installation"}  # Flower's
     assert mentioned
     assert mentioned <= known, mentioned - known
 

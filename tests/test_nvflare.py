@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from flgames.engines.nvflare_app import STATES
 from tests.games import local_weights, same, weights
 from tests.nvflare_sites import Sites, sites, write_job
 
@@ -25,10 +26,10 @@ def test_a_job_ends_with_the_weights_of_the_local_engine(federation: Sites, tmp_
     number = federation.submit(job)
     assert federation.wait_for_end(number) == "FINISHED:COMPLETED", federation.logs()
     fetched = Path(federation.nvflare("job", "download", number, "-o", str(tmp_path))["download_path"])
-    assert same(weights(fetched / "workspace" / "flgames"), local_weights(tmp_path / "here", *GAME))
+    assert same(weights(fetched / "workspace" / STATES), local_weights(tmp_path / "here", *GAME))
     lines = federation.rounds("first")
     assert [line["round"] for line in lines] == list(range(ROUNDS))
     assert not any(line["failures"] for line in lines)
-    assert (fetched / "workspace" / "flgames" / "table.md").exists()
-    states = [path for name in federation.clients for path in (federation.kits / name / "flgames").rglob("*.pt")]
+    assert (fetched / "workspace" / STATES / "table.md").exists()
+    states = [path for name in federation.clients for path in (federation.kits / name / STATES).rglob("*.pt")]
     assert not states, "nothing is kept of a match that has ended"

@@ -24,48 +24,10 @@ from flgames.methods.base import Method
 from flgames.names import natural
 from flgames.play import Observers, Play, Round
 from flgames.runs import GameFolder
+from tests.by_hand import CLIENTS, ByHand, Spoil
 from tests.toys import flat
 
 CPU = torch.device("cpu")
-CLIENTS = ("client-1", "client-2", "client-3")
-
-Spoil = Callable[[dict[str, Any], Weights], bytes | None]
-
-
-class ByHand:
-    """Carries payloads to hosts in this process, which may be more than one a client, as if each had its own."""
-
-    def __init__(
-        self, disk: Path, clients: tuple[str, ...] = CLIENTS, processes: int = 1, forgets: bool = False
-    ) -> None:
-        self.clients = CLIENTS
-        self.hosts = [
-            {name: Host(name, SiteData(name), disk, forgets=forgets) for name in CLIENTS} for _ in range(processes)
-        ]
-        self.calls = 0
-        self.carried: list[tuple[int, int]] = []
-        self.away: set[str] = set()
-        self.loses: set[str] = set()
-        self.spoils: dict[str, Spoil] = {}
-        self.strangers: dict[str, bytes] = {}
-
-    def __call__(self, payloads: Mapping[str, bytes], timeout: float | None) -> Replies:
-        arrived, failed = dict(self.strangers), {}
-        for name, payload in payloads.items():
-            if name in self.away:
-                failed[name] = "no answer within 5 s"
-                continue
-            self.calls += 1
-            reply = self.hosts[self.calls % len(self.hosts)][name].handle(payload)
-            self.carried.append((len(payload), len(reply)))
-            if name in self.loses:
-                failed[name] = "lost on its way"
-                continue
-            header, tensors = unpack(reply)
-            if name in self.spoils and header["number"]:
-                reply = self.spoils[name](header, tensors) or reply
-            arrived[name] = reply
-        return Replies(arrived, failed)
 
 
 def a_match(name: str = "parallel-f-fl-games-smooth", rounds: int = 10, **changes: Any) -> Match:

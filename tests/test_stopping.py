@@ -9,7 +9,7 @@ from flgames.measures import Counts, TrainingMeasure
 from flgames.methods.fl_games import FLGames
 from flgames.play import Observers, Play, Round
 from flgames.rules import Rules
-from flgames.stopping import StopBelow, warm_start_rounds
+from flgames.stopping import BestRound, StopBelow, warm_start_rounds
 from tests.toys import perceptrons, random_clients, set_up
 
 
@@ -153,3 +153,59 @@ def test_what_is_surely_guarded_is_not_counted_further() -> None:
     assert StopBelow(0.6, 0).is_unsure(5, estimate, True)
     assert not StopBelow(0.6, 0, bias=0.1).is_unsure(5, estimate, True)
     assert StopBelow(0.6, 0, bias=0.3).is_unsure(5, estimate, True), "0.35 may be 0.3"
+
+
+def clients(*confusions: list[list[int]], population: int | None = None) -> TrainingMeasure:
+    counts = {name: Counts(torch.tensor(each), 0.0) for name, each in zip("abc", confusions, strict=False)}
+    return TrainingMeasure(counts, {name: population or each.samples for name, each in counts.items()})
+
+
+SHORTCUT = clients([[40, 10], [10, 40]], [[45, 5], [5, 45]])
+INVARIANT = clients([[36, 14], [14, 36]], [[36, 14], [14, 36]])
+CONSTANT = clients([[50, 0], [50, 0]], [[50, 0], [50, 0]])
+BIASED = clients([[50, 0], [26, 24]], [[50, 0], [26, 24]])
+
+
+def test_the_best_round_is_accurate_alike_and_unbiased() -> None:
+    rule = BestRound(warm_start=0)
+    scores = {name: rule.score(each) for name, each in (("shortcut", SHORTCUT), ("invariant", INVARIANT))}
+    assert scores == {"shortcut": pytest.approx(0.85 - 6 * 0.1), "invariant": pytest.approx(0.72)}
+    assert rule.score(CONSTANT) == pytest.approx(0.5 - 0.5 * 0.5)
+    assert rule.score(BIASED) == pytest.approx(0.74 - 0.5 * 0.26), "alike everywhere, because it says one label"
+
+
+def test_the_best_round_is_kept_and_the_game_stops_later() -> None:
+    rule, standing = BestRound(warm_start=1, patience=2), None
+    kept, stopped = [], []
+    for round_, measured in enumerate([INVARIANT, SHORTCUT, INVARIANT, SHORTCUT, CONSTANT, INVARIANT]):
+        verdict = rule.judge(round_, measured, standing)
+        standing = verdict.standing
+        kept += [round_] * verdict.keep
+        stopped += [round_] * verdict.stop
+    assert kept == [1, 2], "nothing in the warm start; of equals the first"
+    assert stopped == [4, 5]
+
+
+def test_a_round_that_can_be_the_best_is_counted_to_the_end() -> None:
+    rule = BestRound(warm_start=0)
+    estimate = clients([[36, 14], [14, 36]], [[36, 14], [14, 36]], population=10_000)
+    assert rule.is_unsure(3, estimate, None)
+    assert rule.is_unsure(3, estimate, {"round": 0, "score": 0.75})
+    assert not rule.is_unsure(3, estimate, {"round": 0, "score": 0.99})
+    assert not rule.is_unsure(3, INVARIANT, None), "an exact count always decides"
+    assert not rule.judge(3, estimate, {"round": 0, "score": 0.1}).keep, "an estimate never does"
+
+
+def test_a_game_returns_the_model_of_its_best_round() -> None:
+    play = set_up(FLGames(perceptrons(), Rules(batch_size=8)), random_clients(40, 40), 12, BestRound(2, patience=50))
+    play.start()
+    models: dict[int, dict[str, torch.Tensor]] = {}
+    rounds: list[Round] = []
+    play.run(Observers(rounds.append, lambda round_, model: models.update({round_: model.tensors()}), probe_every=1))
+    assert play.kept is not None
+    assert isinstance(play.rule, BestRound)
+    best = max(rounds[2:], key=lambda each: BestRound(2).score(each.decided_by))
+    assert play.kept.round == best.round
+    chosen = play.chosen().tensors()
+    assert all(torch.equal(tensor, chosen[name]) for name, tensor in models[best.round].items())
+    assert play.exact_measure().accuracy == best.decided_by.accuracy

@@ -16,7 +16,7 @@ from flgames.models import Architecture
 from flgames.play import Play
 from flgames.rules import Rules
 from flgames.server import Server
-from flgames.stopping import StopBelow
+from flgames.stopping import Rule
 
 
 class Slope(nn.Linear):
@@ -86,9 +86,7 @@ def random_clients(*sizes: int, inputs: int = 6, classes: int = 2) -> dict[str, 
     }
 
 
-def set_up(
-    method: Method, clients: dict[str, Samples], rounds: int, rule: StopBelow | None = None, **more: Any
-) -> Play:
+def set_up(method: Method, clients: dict[str, Samples], rounds: int, rule: Rule | None = None, **more: Any) -> Play:
     return Play(method, LocalFederation.of(method, clients, seed=0), seed=0, rounds=rounds, rule=rule, **more)
 
 

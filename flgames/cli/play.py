@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +16,7 @@ from flgames.cli.signals import signals
 from flgames.contest import Interrupted, contest
 from flgames.data.catalogue import NAMES as BENCHMARKS
 from flgames.data.catalogue import benchmark as benchmark_of
-from flgames.data.own.layout import MissingClass, Survey
+from flgames.data.own.layout import Survey, lacking
 from flgames.data.own.source import surveys_of
 from flgames.devices import chosen_device
 from flgames.engines.simulation import check_engine, simulate
@@ -132,11 +131,10 @@ def _got_ready(settings: Settings, console: Console) -> dict[str, Survey] | None
     known_players(settings)  # refuses a client to hold out that is not there
     if settings.engine != "local":
         return None  # what its data are is for each client to say
-    with console.status("reading the clients' data ..."), warnings.catch_warnings(record=True) as remarks:
-        warnings.simplefilter("always", MissingClass)
+    with console.status("reading the clients' data ..."):
         surveys = surveys_of(settings.data, settings.target)
-        matches(settings, surveys)
-    for remark in dict.fromkeys(str(each.message) for each in remarks):
+    matches(settings, surveys)  # refuses clients that do not fit together
+    for remark in lacking(surveys):
         console.print(remark, style="yellow", soft_wrap=True)
     return surveys
 

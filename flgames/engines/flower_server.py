@@ -34,11 +34,19 @@ server_app = ServerApp()
 @server_app.main()
 def main(grid: Grid, context: Context) -> None:
     """Play what the run configuration says."""
+    _log_as_flower()
     given = {key.replace("-", "_"): value for key, value in context.run_config.items() if value != ""}
     out = Path(str(given.pop("out", "") or f"runs/flower-{context.run_id}"))
     run = open_or_create(out, resolve(given | {"engine": "flower"}))
     if play_on(grid, run):
         report(run)
+
+
+def _log_as_flower() -> None:
+    """What is streamed to a person is what Flower's own logger prints: let rounds be among it."""
+    ours = logging.getLogger("flgames")
+    ours.handlers, ours.propagate = list(logging.getLogger("flwr").handlers), False
+    ours.setLevel(logging.INFO)
 
 
 def play_on(grid: Grid, run: RunFolder) -> bool:

@@ -19,8 +19,9 @@ from flgames.errors import ClientFailure
 from flgames.names import natural
 from flgames.settings import validated
 
-STATES = "flgames"
-"""The folder in a site's workspace that outlives jobs: states of clients, run folders of the server."""
+STATES = "flgames-runs"
+"""The folder in a site's workspace that outlives jobs: states of clients, run folders of the server. It is not called
+as the package: job processes start beside it, and would import it instead."""
 
 PATIENCE = 600.0
 """Seconds for what is not a question of a game, such as writing a state."""

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from flgames.contest import Interrupted, contest
-from flgames.data.own.layout import Survey
+from flgames.data.own.layout import Survey, lacking
 from flgames.engines.remote import Exchange, RemoteFederation, surveys
 from flgames.engines.sites import check_seats
 from flgames.entry import Entry
@@ -63,7 +63,10 @@ def serve(run: RunFolder, connect: Callable[[], Exchange], aborted: Callable[[],
                 return RemoteFederation(exchange, run.id, match, settings.threads, settings.device, settings.timeout)
 
             def survey() -> dict[str, Survey]:
-                return surveys(exchange, str(settings.data), settings.target, settings.threads, settings.timeout)
+                told = surveys(exchange, str(settings.data), settings.target, settings.threads, settings.timeout)
+                for remark in lacking(told):
+                    log.warning(remark)
+                return told
 
             contest(run, _log, lambda: stop.exists() or aborted(), seated, survey)
     except Interrupted:

@@ -32,8 +32,13 @@ ENGINES = {
 
 LOG = "engine.log"
 
-QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "RAY_USAGE_STATS_ENABLED": "0"}
-"""Nothing that we start calls home."""
+QUIET = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "FLWR_DISABLE_UPDATE_CHECK": "1",
+    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+"""Nothing that we start calls home, or installs what is there already."""
 
 LOOK = 0.2
 PATIENCE = 20.0

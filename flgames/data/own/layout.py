@@ -8,8 +8,7 @@ home for.
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
 import torch
@@ -22,10 +21,6 @@ from flgames.names import natural
 Kind = Literal["images", "table"]
 
 MOST_CLASSES = 1000
-
-
-class MissingClass(UserWarning):
-    """A client has no sample of a class that others have."""
 
 
 class Survey(BaseModel):
@@ -67,7 +62,7 @@ class Layout(BaseModel):
         for name, survey in surveys.items():
             _check_alike(first, one, name, survey)
         classes = natural({label for survey in surveys.values() for label in survey.samples})
-        _check_classes(classes, surveys)
+        _check_classes(classes)
         shape = tuple(max(sizes) for sizes in zip(*(survey.shape for survey in surveys.values()), strict=True))
         if side is not None and one.kind == "images":
             shape = (shape[0], side, side)
@@ -84,6 +79,14 @@ class Layout(BaseModel):
                 known = ", ".join(self.classes)
                 raise UserError(f"{client} has samples of the class {label!r}; the model knows {known}.")
         return torch.tensor([numbers[label] for label in labels])
+
+
+def lacking(surveys: Mapping[str, Survey]) -> Iterator[str]:
+    """Who has no sample of a class that others have: no error, but worth knowing."""
+    classes = natural({label for survey in surveys.values() for label in survey.samples})
+    for name, survey in surveys.items():
+        if missing := [label for label in classes if label not in survey.samples]:
+            yield f"{name} has no sample of {', '.join(missing)}."
 
 
 class Standardise(nn.Module):
@@ -121,7 +124,7 @@ def _called(survey: Survey) -> str:
     return "table" if survey.kind == "table" else "folder of images"
 
 
-def _check_classes(classes: tuple[str, ...], surveys: Mapping[str, Survey]) -> None:
+def _check_classes(classes: tuple[str, ...]) -> None:
     if len(classes) < 2:
         raise UserError(f"All samples are of the class {classes[0]!r}: there is nothing to tell apart.")
     if len(classes) > MOST_CLASSES:
@@ -129,9 +132,6 @@ def _check_classes(classes: tuple[str, ...], surveys: Mapping[str, Survey]) -> N
             f"There are {len(classes)} classes, such as {classes[0]} and {classes[1]}: is the target a number? "
             "flgames tells classes apart."
         )
-    for name, survey in surveys.items():
-        if missing := [label for label in classes if label not in survey.samples]:
-            warnings.warn(f"{name} has no sample of {', '.join(missing)}.", MissingClass, stacklevel=4)
 
 
 def _moments(surveys: list[Survey]) -> tuple[tuple[float, ...], tuple[float, ...]]:

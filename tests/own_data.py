@@ -1,0 +1,45 @@
+"""Small data of one's own, written as a person would have them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+SIDE = 12
+
+
+def pictures(folder: Path, **clients: dict[str, int]) -> Path:
+    """A folder a client and a class, with so many pictures: bright to the left for the first class, else right."""
+    for number, (client, classes) in enumerate(clients.items()):
+        generator = np.random.default_rng(number)
+        for place, (label, count) in enumerate(classes.items()):
+            (folder / client / label).mkdir(parents=True)
+            for each in range(count):
+                pixels = generator.integers(0, 80, (SIDE, SIDE, 3))
+                half = slice(0, SIDE // 2) if place == 0 else slice(SIDE // 2, SIDE)
+                pixels[:, half] += 120
+                Image.fromarray(pixels.astype(np.uint8)).save(folder / client / label / f"{each}.png")
+    return folder
+
+
+def three_hospitals(folder: Path, count: int = 30) -> Path:
+    """Clients a, b and c, each with as many of both classes."""
+    return pictures(folder, **{name: {"healthy": count, "ill": count} for name in "abc"})
+
+
+def table(path: Path, rows: int = 40, seed: int = 0, first: dict[str, str] | None = None) -> Path:
+    """A CSV file with the columns age, dose and sick; ``first`` replaces cells of the first row."""
+    generator = np.random.default_rng(seed)
+    ages, doses = generator.normal(50, 10, rows), generator.normal(2, 1, rows)
+    sick = (ages + generator.normal(0, 5, rows) > 50).astype(int)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, ["age", "dose", "sick"])
+        writer.writeheader()
+        for row, (age, dose, ill) in enumerate(zip(ages, doses, sick, strict=True)):
+            values: dict[str, object] = {"age": age, "dose": dose, "sick": ill}
+            writer.writerow(values | (first or {} if row == 0 else {}))
+    return path

@@ -1,0 +1,248 @@
+"""Games on data of one's own: on this machine, and over engines whose sites have them."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import Result
+from typer.testing import CliRunner
+
+from flgames.cli import app
+from flgames.confusion import Rates
+from flgames.contest import Interrupted, contest
+from flgames.data.clients import ArraySamples
+from flgames.data.own.source import surveys_of
+from flgames.engines.host import Host
+from flgames.engines.remote import surveys
+from flgames.engines.serving import serve
+from flgames.engines.sites import SiteData, known_players, number_of_players
+from flgames.engines.wire import pack, unpack
+from flgames.errors import ClientFailure, UserError
+from flgames.features import FeatureScale, FrozenFeatures
+from flgames.runs import RunFolder
+from flgames.settings import resolve
+from tests.by_hand import ByHand
+from tests.games import same, weights
+from tests.own_data import pictures, table, three_hospitals
+
+QUICK = ("--rounds", "6", "--phi-rounds", "2", "--against", "none", "--threads", "1")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["play", *(str(argument) for argument in arguments)])
+
+
+@pytest.fixture(scope="module")
+def scans(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return three_hospitals(tmp_path_factory.mktemp("own") / "scans")
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("own") / "tables"
+    for seed, name in enumerate("abc"):
+        table(folder / f"{name}.csv", seed=seed)
+    return folder
+
+
+def test_a_run_on_images(scans: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    result = run("--data", scans, "--holdout", "c", "--out", out, "--probe-every", 2, "--against-rounds", 2, *QUICK[:4])
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    assert "c (unseen)" in said
+    assert "chose the model of round" in said
+    results = json.loads((out / "results.json").read_text())
+    assert list(results) == ["FedAvg", "Parallel F-FL Games (Smooth)"]
+    game = results["Parallel F-FL Games (Smooth)"][0]
+    assert sum(map(sum, game["held_out"]["confusion"])) == 60
+    assert list(game["confusion_of"]) == ["a", "b"]
+    assert game["chosen_round"] < game["rounds"] == 6
+    assert (out / "curves.png").exists()
+    assert [line["round"] for line in RunFolder.open(out).game("f-fl-games-smooth", 0).probes()] == [1, 3, 5]
+    assert "| client | accuracy |" in (out / "table.md").read_text()
+
+
+def test_a_run_on_tables_holds_out_each_in_turn(tables: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = ("--data", tables, "--target", "sick", "--holdout", "each", "--out", out, "--rounds", 3, "--patience", 2)
+    result = run(*command, "--against", "none")
+    assert result.exit_code == 0, result.output
+    assert "Every client held out in turn" in result.output
+    assert list(json.loads((out / "results.json").read_text())) == ["a", "b", "c"]
+    assert all((out / name / "f-fl-games-smooth" / "seed-0" / "model.safetensors").exists() for name in "abc")
+    again = run("--resume", out)
+    assert again.exit_code == 0, again.output
+
+
+def test_nothing_held_out_is_said(tables: Path, tmp_path: Path) -> None:
+    result = run("--data", tables, "--target", "sick", "--out", tmp_path / "run", "--rounds", 2, "--against", "none")
+    assert result.exit_code == 0, result.output
+    assert "nobody knows how it does on an unseen one" in " ".join(result.output.split())
+    assert "--rounds ended the game before its rule did" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--holdout", "d"), "Unknown client to hold out: 'd'"),
+        (("--benchmark", "colored-mnist"), "--data is instead of --benchmark"),
+        (("--flips", "0.1,0.2"), "--flips is for benchmarks"),
+        (("--against", "grey-oracle"), "Unknown baseline for own data 'grey-oracle'"),
+        (("--patience", "5", "--stop-below", "0.6"), "two rules: choose one"),
+    ],
+)
+def test_what_own_data_can_not_have(scans: Path, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
+    result = run("--data", scans, "--out", tmp_path / "run", *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_hold_out_without_data() -> None:
+    result = run("--holdout", "a")
+    assert result.exit_code == 2
+    assert "give --data too" in " ".join(result.output.split())
+
+
+def test_a_missing_class_is_said(tmp_path: Path) -> None:
+    folder = pictures(tmp_path / "scans", a={"x": 9, "y": 9}, b={"x": 9})
+    result = run("--data", folder, "--out", tmp_path / "run", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "b has no sample of y." in result.output
+
+
+def test_an_interrupted_game_goes_on_bit_for_bit(scans: Path, tmp_path: Path) -> None:
+    given = {"data": str(scans), "holdout": "c", "rounds": 8, "phi_rounds": 3, "against": "none", "threads": 1}
+    settings = resolve(given | {"checkpoint_every": 1})
+    whole, halves = RunFolder.create(tmp_path / "whole", settings), RunFolder.create(tmp_path / "halves", settings)
+    contest(whole, lambda *_: None, lambda: False)
+    for stop in (2, 4, 3):
+        left = iter(range(stop))
+        with pytest.raises(Interrupted):
+            contest(halves, lambda *_: None, partial(lambda left: next(left, None) is None, left))
+    contest(halves, lambda *_: None, lambda: False)
+    assert same(weights(whole.path), weights(halves.path))
+    one, other = whole.game("f-fl-games-smooth", 0).result, halves.game("f-fl-games-smooth", 0).result
+    assert one is not None
+    assert other is not None
+    assert {**one, "seconds": 0} == {**other, "seconds": 0}
+
+
+def over_sites(disk: Path, run_: RunFolder, clients: tuple[str, ...], **paths: Path) -> None:
+    """Play a run over hosts, some of which have their data at a path of their own."""
+    exchange = ByHand(disk, clients)
+    exchange.hosts = [{name: Host(name, SiteData(name, paths.get(name)), disk) for name in clients}]
+    assert serve(run_, lambda: exchange)
+
+
+@pytest.mark.parametrize("kind", ["images", "tables"])
+def test_sites_with_data_of_their_own_end_with_the_same_weights(
+    scans: Path, tables: Path, tmp_path: Path, kind: str
+) -> None:
+    data = {"data": str(scans)} if kind == "images" else {"data": str(tables), "target": "sick"}
+    settings = resolve(
+        data | {"rounds": 6, "phi_rounds": 2 if kind == "images" else 0, "against": "none", "threads": 1}
+    )
+    here = RunFolder.create(tmp_path / "here", settings)
+    contest(here, lambda *_: None, lambda: False)
+
+    # The server has none of the data, and one site has them elsewhere.
+    away = RunFolder.create(tmp_path / "away", settings.model_copy(update={"data": "/data/scans", "clients": 3}))
+    files = dict(zip("abc", sorted(Path(data["data"]).iterdir()), strict=True))
+    over_sites(tmp_path / "states", away, ("a", "b", "c"), **files)
+    assert same(weights(here.path), weights(away.path))
+    assert away.surveys == surveys_of(data["data"], data.get("target"))
+
+
+def test_who_is_held_out_is_not_asked(scans: Path, tmp_path: Path) -> None:
+    given = {"data": str(scans), "holdout": "each", "rounds": 1, "phi_rounds": 1, "against": "none"}
+    run_ = RunFolder.create(tmp_path / "run", resolve(given))
+    over_sites(tmp_path / "states", run_, ("a", "b", "c"))
+    for name in "abc":
+        (line,) = run_.game("f-fl-games-smooth", 0, name).measures()
+        assert set(line["accuracy_of"]) == set("abc") - {name}
+
+
+def test_a_survey_that_fails_names_the_client(scans: Path, tmp_path: Path) -> None:
+    exchange = ByHand(tmp_path, ("a", "b", "z"))
+    with pytest.raises(ClientFailure, match=r"z: UserError: Unknown client in .*'z'"):
+        surveys(exchange, str(scans), None, 1, 5)
+    exchange = ByHand(tmp_path, ("a", "b"))
+    exchange.away = {"b"}
+    with pytest.raises(ClientFailure, match="b: no answer within 5 s"):
+        surveys(exchange, str(scans), None, 1, 5)
+
+
+def test_a_survey_crosses_as_sums_and_is_checked(scans: Path, tmp_path: Path) -> None:
+    host = Host("a", SiteData("a"), tmp_path)
+    reply = host.handle(pack({"kind": "survey", "data": str(scans), "target": None, "threads": 1}))
+    header, tensors = unpack(reply)
+    assert not tensors
+    assert len(reply) < 1000, "of 60 pictures of 432 bytes"
+    assert set(header["survey"]) == {"kind", "shape", "columns", "samples", "count", "sums", "squares"}
+    bad = pack({**header, "survey": header["survey"] | {"count": 0}})
+
+    class Spoilt(ByHand):
+        def __call__(self, payloads, timeout):  # type: ignore[no-untyped-def]
+            replies = super().__call__(payloads, timeout)
+            return type(replies)(dict(replies.arrived) | {"a": bad}, {})
+
+    with pytest.raises(ClientFailure, match=r"a: its answer has a header that is wrong in survey.count"):
+        surveys(Spoilt(tmp_path, ("a", "b")), str(scans), None, 1, 5)
+
+
+def test_who_plays(scans: Path) -> None:
+    assert known_players(resolve({"data": str(scans), "holdout": "c"})) == ("a", "b")
+    assert known_players(resolve({"data": "/data/elsewhere", "clients": 4})) is None
+    assert number_of_players(resolve({"data": "/data/elsewhere", "clients": 4})) == 4
+    with pytest.raises(UserError, match="say how many sites play, with --clients"):
+        number_of_players(resolve({"data": "/data/elsewhere"}))
+
+
+def test_rates() -> None:
+    two = Rates.of(torch.tensor([[90, 10], [20, 30]]))
+    assert (two.accuracy, two.sensitivity, two.specificity) == pytest.approx((0.8, 0.6, 0.9))
+    assert two.balanced_accuracy == pytest.approx(0.75)
+    three = Rates.of(torch.tensor([[8, 2, 0], [0, 10, 0], [0, 0, 0]]))
+    assert three.accuracy == pytest.approx(0.9)
+    assert three.balanced_accuracy == three.sensitivity == pytest.approx(0.9), "a class without a sample has no share"
+    assert three.specificity == pytest.approx((1 + 0.8 + 1) / 3)
+
+
+def test_features_of_a_frozen_phi_are_computed_once() -> None:
+    calls = 0
+
+    class Counting(torch.nn.Linear):
+        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+            nonlocal calls
+            calls += len(inputs)
+            return super().forward(inputs)
+
+    phi, samples = Counting(3, 2), ArraySamples(torch.randn(600, 3), torch.arange(600))
+    frozen = FrozenFeatures(samples, phi, torch.device("cpu"))
+    index = torch.tensor([5, 500, 7])
+    features, targets = frozen.batch(index)
+    assert targets.tolist() == [5, 500, 7]
+    assert torch.allclose(features, phi(samples.inputs[index]))
+    before = calls
+    frozen.batch(index)
+    assert calls == before
+    frozen.forget()
+    frozen.batch(index)
+    assert calls == before + 600
+
+
+def test_features_are_standardised_by_sums() -> None:
+    features = torch.randn(50, 3).double() * torch.tensor([1.0, 5.0, 0.0]) + torch.tensor([0.0, 2.0, 7.0])
+    scale = FeatureScale(3)
+    assert torch.equal(scale(features.float()), features.float()), "it begins as the identity"
+    scale.fit(50, features.sum(0), (features**2).sum(0))
+    ready = scale(features.float())
+    assert ready.mean(0).abs().max() < 1e-5
+    assert ready[:, :2].std(0, correction=0).allclose(torch.ones(2), atol=1e-4)
+    assert ready[:, 2].abs().max() < 1e-5
