@@ -7,12 +7,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch
 import trustme
 
 from tests.flower_sites import deployment
 from tests.games import weights
 
-ROUNDS = 7
+ROUNDS = 6
 
 
 def rounds(out: Path) -> list[dict[str, Any]]:
@@ -27,6 +28,17 @@ def wait_for_round(out: Path, number: int, timeout: float = 150) -> None:
         time.sleep(0.3)
 
 
+def wait_until_it_moves_again(out: Path, timeout: float = 200) -> int:
+    """How many moves client-2 has made when it is back."""
+    deadline = time.monotonic() + timeout
+    while True:
+        movers = ["client-2" in line["moved"] for line in rounds(out)]
+        if False in movers and movers[-1]:
+            return sum(movers)
+        assert time.monotonic() < deadline
+        time.sleep(0.3)
+
+
 def test_a_killed_node_is_skipped_and_rejoins_from_its_own_disk(tmp_path: Path) -> None:
     (tmp_path / "sites").mkdir()
     out = tmp_path / "run"
@@ -36,6 +48,10 @@ def test_a_killed_node_is_skipped_and_rejoins_from_its_own_disk(tmp_path: Path) 
         up.kill("node-1")
         wait_for_round(out, 2)
         up.start_node_again(1)
+        moved = wait_until_it_moves_again(out)
+        (now,) = (tmp_path / "sites").rglob("client-2/*/*/now.pt")
+        moves = torch.load(now, weights_only=True)["client"]["moves"]
+        assert moves in (moved, moved + 1), "it goes on where its own disk says that it was"
         up.wait_for(out / "summary.txt", run, timeout=300)
     lines = rounds(out)
     missed = [line["round"] for line in lines if "client-2" in line["failures"]]

@@ -290,3 +290,9 @@ def test_bytes_by_hand(method: Callable[[], Method], down: int, up: int) -> None
     played_method.round(server, 1, 0)
     for traffic in server.take_traffic().values():
         assert traffic == {"down": down, "up": up}
+
+
+def test_group_dro_survives_a_huge_loss() -> None:
+    method = GroupDRO(perceptrons(), GroupDRORules(eta=10.0))
+    shares = method.shares({"a": 1e6, "b": 1.0}, {"a": 0.5, "b": 0.5}, 0)
+    assert shares == {"a": 1.0, "b": 0.0}

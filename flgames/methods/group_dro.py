@@ -17,6 +17,8 @@ from flgames.methods.shared_gradient import GradientRules, SharedGradient
 from flgames.models import Architecture
 from flgames.server import Server
 
+LARGEST_EXPONENT = 500.0
+
 
 class GroupDRORules(GradientRules):
     eta: float = Field(default=0.01, ge=0)
@@ -36,8 +38,10 @@ class GroupDRO(SharedGradient):
         self.q: dict[str, float] = {}
 
     def shares(self, risks: Mapping[str, float], by_size: Mapping[str, float], round_: int) -> Mapping[str, float]:
+        # Only ratios count, so that a huge loss may be taken from all before it is too large for exp.
+        surplus = max(0.0, self.rules.eta * max(risks.values()) - LARGEST_EXPONENT)
         for client, risk in risks.items():
-            self.q[client] = self.q.get(client, 1.0) * math.exp(self.rules.eta * risk)
+            self.q[client] = self.q.get(client, 1.0) * math.exp(self.rules.eta * risk - surplus)
         total = sum(self.q[client] for client in risks)
         self.q |= {client: self.q[client] / total for client in risks}
         return {client: self.q[client] for client in risks}
