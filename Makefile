@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-faults lint bench data clean
+.PHONY: demo test test-faults docs lint bench data clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -19,7 +19,10 @@ test: lint  ## lint, types and tests
 	$(BIN)/python -m pytest
 
 test-faults: $(STAMP)  ## kill parts of real federations, and see what becomes of the game: up to 12 minutes
-	$(BIN)/python -m pytest -n 0 faults
+	$(BIN)/python -m pytest -n 0 faults $(FAULTS)
+
+docs: $(STAMP)  ## build the documentation site into build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -32,7 +32,8 @@ def cell(long: bool, generator: np.random.Generator) -> np.ndarray:
     area, stretch = generator.uniform(28, 45), generator.uniform(1.9, 2.6) if long else generator.uniform(1.0, 1.25)
     distance = across**2 * stretch + along**2 / stretch
     grey = 0.35 + 0.5 / (1 + np.exp((distance - area) / 6))
-    return np.clip(grey + generator.normal(0, 0.06, grey.shape), 0, 1)
+    noisy: np.ndarray = np.clip(grey + generator.normal(0, 0.06, grey.shape), 0, 1)
+    return noisy
 
 
 def hospital(folder: Path, scans: int, flip: float, label_noise: float, generator: np.random.Generator) -> None:
@@ -50,7 +51,7 @@ def hospital(folder: Path, scans: int, flip: float, label_noise: float, generato
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where the hospitals' folders are made")
-    parser.add_argument("--scans", type=int, default=2000, help="of each hospital")
+    parser.add_argument("--scans", type=int, default=4000, help="of each hospital")
     parser.add_argument("--flips", type=float, nargs=3, default=(0.2, 0.1, 0.9), help="how often filters are wrong")
     parser.add_argument("--label-noise", type=float, default=0.25, help="how often diagnoses are wrong")
     parser.add_argument("--seed", type=int, default=0)

@@ -26,7 +26,7 @@ from flgames.federation import Action
 from flgames.lineup import game
 from flgames.logits import CHUNK
 from flgames.memory import response_terms
-from flgames.methods.fl_games import FLGames
+from flgames.methods.fl_games import Game
 from flgames.models import paper_architecture
 from flgames.rules import Rules
 from flgames.server import Server
@@ -76,7 +76,7 @@ def _speed_table(rounds: int) -> Table:
 
 def time_rounds(players: int, memory: int, rounds: int, images: int = IMAGES) -> Timing:
     """Play and measure some rounds on random images, each in turn with its products."""
-    method = FLGames(paper_architecture((2, SIDE, SIDE), 2, variable=False), Rules(memory=memory))
+    method = Game(paper_architecture((2, SIDE, SIDE), 2, variable=False), Rules(memory=memory))
     clients = _random_clients(players, images)
     server = Server(LocalFederation.of(method, clients, seed=0), memory)
     server.introduce()

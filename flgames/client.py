@@ -57,6 +57,8 @@ class Client:
             self.predictor = architecture.predictor().to(site.device)
             # Speaks with the voice of whichever action is put into it; its own weights are never used.
             self.mouthpiece = architecture.predictor().to(site.device).eval()
+        self.learnt = [name for name, each in self.representation.named_parameters() if each.requires_grad]
+        """Parameters of phi that are learnt, where phi is: a part of it may be frozen."""
         self.representation.requires_grad_(False)
         self.mouthpiece.requires_grad_(False)
         self._loaded_phi = -1

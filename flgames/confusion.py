@@ -12,7 +12,8 @@ class Rates:
     """Shares of samples that are predicted right: of all, and class by class.
 
     With two classes the second one is the positive one: sensitivity is its share that is found, specificity the share
-    of the first that is left alone. With more, both are means over the classes, each against the rest.
+    of the first that is left alone; NaN where there is no such sample. With more, both are means over the classes, each
+    against the rest.
     """
 
     accuracy: float
@@ -30,8 +31,8 @@ class Rates:
         rest = counts.sum() - total
         left_alone = ((rest - (said - right)) / rest)[rest > 0]
         accuracy = float(right.sum() / counts.sum())
-        if len(total) == 2 and there.all():
-            return cls(accuracy, float(found.mean()), float(found[1]), float(found[0]))
+        if len(total) == 2:  # of a class without a sample nobody knows
+            return cls(accuracy, float(found.mean()), *(float(share) for share in (right / total).flip(0)))
         return cls(accuracy, float(found.mean()), float(found.mean()), float(left_alone.mean()))
 
     def as_dict(self) -> dict[str, float]:

@@ -25,7 +25,7 @@ from flgames.match import Match
 from flgames.measures import confusion_on, invariance_profile
 from flgames.memory import MODEL
 from flgames.methods.base import Method
-from flgames.methods.fl_games import FLGames
+from flgames.methods.fl_games import Game
 from flgames.models import PLAYER, Ensemble
 from flgames.play import End, Observers, Play, Round
 from flgames.runs import GameFolder, RunFolder
@@ -103,7 +103,7 @@ class Stage:
         entry, source = match.entry, match.source
         held_out = source.held_out_client(match.seed)
         method = entry.make(source.input_shape(match.seed), source.classes)
-        if isinstance(method, FLGames) and entry.phi_rounds:
+        if isinstance(method, Game) and entry.phi_rounds:
             method.first_phi = self._trained_phi(folder, match)
         federation = (self.connect or in_process(self.device))(match, method)
         play = Play(

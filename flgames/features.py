@@ -58,11 +58,12 @@ class FrozenFeatures:
         """Phi has changed."""
         self._features: Tensor | None = None
         self._targets: Tensor | None = None
+        self._fits = not isinstance(self.representation, nn.Identity)
 
     @torch.no_grad()
     def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Features and targets of these samples."""
-        if self._features is None and not isinstance(self.representation, nn.Identity):
+        if self._features is None and self._fits:
             self._fill()
         if self._features is None or self._targets is None:
             inputs, targets = self._inputs(index)
@@ -80,6 +81,7 @@ class FrozenFeatures:
             features = self.representation(inputs)
             if stored is None:
                 if size * features[0].numel() * features.element_size() > MOST_BYTES:
+                    self._fits = False
                     return
                 stored = features.new_empty((size, *features.shape[1:]))
             stored[first : first + len(features)] = features

@@ -120,6 +120,13 @@ class InvarianceProfile:
 
     Accuracy at any flip rate p is the straight line ``(1 - p) agree + p conflict``. A shortcut learner is steep; an
     invariant model is flat, at ``ceiling`` at best; a constant one is flat at chance: read mean and flip rate together.
+
+    Examples
+    --------
+    >>> from flgames import InvarianceProfile
+    >>> shortcut = InvarianceProfile(agree=1.0, conflict=0.0, flip_rate=1.0, unseen=0.1, unseen_p=0.9, ceiling=0.75)
+    >>> shortcut.mean, shortcut.at(0.25)
+    (0.5, 0.75)
     """
 
     agree: float
@@ -180,7 +187,19 @@ def confusion_on(model: nn.Module, unseen: Unseen, device: torch.device, chunk: 
 def invariance_profile(
     model: nn.Module, held_out: HeldOut, device: torch.device, chunk: int = 2048
 ) -> InvarianceProfile:
-    """Evaluate each held-out image exactly twice, with the spurious feature agreeing and conflicting."""
+    """Evaluate each held-out image exactly twice, with the spurious feature agreeing and conflicting.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from flgames import invariance_profile
+    >>> from flgames.data.catalogue import by_name
+    >>> constant = nn.Sequential(nn.Flatten(), nn.Linear(2 * 8 * 8, 2))
+    >>> _ = nn.init.zeros_(constant[1].weight)
+    >>> invariance_profile(constant, by_name("colored-digits").held_out_client(0), torch.device("cpu")).flip_rate
+    0.0
+    """
     model = model.to(device).eval()
     by_batch = any(isinstance(layer, _BatchNorm) and layer.running_mean is None for layer in model.modules())
     agree = conflict = flips = unseen = total = 0

@@ -20,6 +20,9 @@ from flgames.seeds import torch_seed
 
 Initialisation = Literal["torch", "glorot"]
 
+MakesOptimiser = Callable[..., torch.optim.Optimizer]
+"""From parameters to their optimiser."""
+
 WIDTH = 390
 
 PLAYER = "player/"
@@ -31,11 +34,22 @@ class Architecture:
 
     Any two module factories will do. ``nn.Identity`` as the representation is the paper's phi = I; a fixed
     representation may be any module, it is frozen.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> from flgames import Architecture
+    >>> linear = Architecture(predictor=lambda: nn.Linear(8, 2), representation=lambda: nn.Linear(20, 8))
+    >>> linear.predictor()
+    Linear(in_features=8, out_features=2, bias=True)
     """
 
     predictor: Callable[[], nn.Module]
     representation: Callable[[], nn.Module] = nn.Identity
     loss: Loss = functional.cross_entropy
+    optimiser: MakesOptimiser | None = None
+    phi_optimiser: MakesOptimiser | None = None
+    """Of a player and of phi, for those who want others than the rules name."""
 
     def joined(self) -> Architecture:
         """The same network as one predictor on the raw input, for methods that know no players."""
@@ -83,7 +97,14 @@ class Network(BaseModel):
 
 
 def paper_architecture(input_shape: tuple[int, ...], classes: int, variable: bool) -> Architecture:
-    """The MLPs of the paper's appendix: 390 ELU units a layer, three layers a predictor, one for a variable phi."""
+    """The MLPs of the paper's appendix: 390 ELU units a layer, three layers a predictor, one for a variable phi.
+
+    Examples
+    --------
+    >>> from flgames import paper_architecture
+    >>> sum(p.numel() for p in paper_architecture((2, 28, 28), classes=2, variable=False).predictor().parameters())
+    765182
+    """
     return Network(variable=variable).architecture(input_shape, classes)
 
 
@@ -111,7 +132,18 @@ def initial_weights(factory: Callable[[], nn.Module], seed: int, who: str) -> We
 
 
 class Ensemble(nn.Module):
-    """w_av o phi: the mean of the players' logits on a shared representation."""
+    """w_av o phi: the mean of the players' logits on a shared representation.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames import Ensemble, paper_architecture
+    >>> from flgames.models import snapshot
+    >>> architecture = paper_architecture((4,), classes=2, variable=False)
+    >>> players = {name: snapshot(architecture.predictor()) for name in ("north", "south")}
+    >>> Ensemble(architecture, players)(torch.zeros(3, 4)).shape
+    torch.Size([3, 2])
+    """
 
     def __init__(self, architecture: Architecture, players: Mapping[str, Weights], phi: Weights | None = None) -> None:
         super().__init__()

@@ -25,7 +25,15 @@ End = Literal["rule", "rounds", "interrupted"]
 
 @dataclass(frozen=True)
 class Round:
-    """All that is known of one round: the line that a run folder keeps."""
+    """All that is known of one round: the line that a run folder keeps.
+
+    Examples
+    --------
+    >>> from flgames import Observers, Round
+    >>> def heard(round_: Round) -> None:
+    ...     print(round_.round, round_.measure.accuracy, dict(round_.failures))
+    >>> observers = Observers(on_round=heard)
+    """
 
     round: int
     move: Move
@@ -74,7 +82,13 @@ class Kept:
 
 @dataclass(frozen=True)
 class Observers:
-    """Who hears of a game. None of them can answer, so nothing they see can reach training or stopping."""
+    """Who hears of a game. None of them can answer, so nothing they see can reach training or stopping.
+
+    Examples
+    --------
+    >>> from flgames import Observers
+    >>> observers = Observers(probe=lambda round_, model: print(round_), probe_every=10)
+    """
 
     on_round: Callable[[Round], None] = lambda _: None
     probe: Callable[[int, Ensemble], None] = lambda _, __: None
@@ -97,6 +111,17 @@ class Play:
         How many training samples, over all clients, a measure looks at first; 0: all of them.
     timeout, min_clients
         How long clients have for an answer, and how many must be there for the game to go on.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames import ArraySamples, Game, LocalFederation, Play, Rules, paper_architecture
+    >>> game = Game(paper_architecture((4,), 2, variable=False), Rules())
+    >>> clients = {name: ArraySamples(torch.randn(9, 4), torch.arange(9) % 2) for name in ("north", "south")}
+    >>> play = Play(game, LocalFederation.of(game, clients, seed=0), seed=0, rounds=3)
+    >>> play.start()
+    >>> play.run(), play.next_round
+    ('rounds', 3)
     """
 
     def __init__(
@@ -190,6 +215,8 @@ class Play:
             asked *= GROWTH
             measure = self.server.measure(asked)
         verdict = self.rule.judge(round_, measure, self.standing)
+        if verdict.keep and set(measure.clients) != set(self.server.samples):
+            return measure  # where somebody is missing, clients are alike too easily
         self.standing = verdict.standing
         if verdict.keep:
             self.kept = Kept(round_, self.ensemble().tensors(), measure)

@@ -33,7 +33,12 @@ class Player(Client):
         self.moves = 0
         self.phi_moves = 0
         self._played = -1
-        self.optimiser = make_optimiser(rules.optimiser, self.predictor.parameters(), rules.learning_rate)
+        parameters = list(self.predictor.parameters())
+        self.optimiser = (
+            architecture.optimiser(parameters)
+            if architecture.optimiser
+            else make_optimiser(rules.optimiser, parameters, rules.learning_rate)
+        )
         size = len(site.samples)
         self.move_batches = BatchStream(size, rules.batch_size, site.seed, site.name, "moves")
         self.phi_stream = BatchStream(size, rules.batch_size, site.seed, site.name, "phi")
@@ -113,7 +118,9 @@ class Player(Client):
     def represent(self) -> Answer:
         """The sample-mean gradient of R^k(w_av o phi), and phi's buffers after it, if it has any."""
         actions = [action.weights for action in self.known.current]
-        self.representation.requires_grad_(True).train()
+        for name in self.learnt:
+            self.representation.get_parameter(name).requires_grad_(True)
+        self.representation.train()
         seen, total = 0, 0.0
         with torch_seed(self.site.seed, "phi", self.site.name, self.phi_moves):
             for inputs, targets in self._phi_batches():

@@ -70,7 +70,15 @@ def batches_in(share: int | str, samples: int, batch_size: int) -> int:
 
 
 class Rules(BaseModel):
-    """How a game is played. The defaults are the paper's for Colored MNIST, in simultaneous play without memory."""
+    """How a game is played. The defaults are the paper's for Colored MNIST, in simultaneous play without memory.
+
+    Examples
+    --------
+    >>> from flgames import Rules
+    >>> smooth_and_fast = Rules(representation="variable", memory=5, phi_batches="all")
+    >>> smooth_and_fast.schedule
+    'simultaneous'
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

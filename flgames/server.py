@@ -13,6 +13,9 @@ from flgames.federation import Action, Answer, Ask, CountForm, Federation, Form,
 from flgames.measures import Counts, TrainingMeasure
 from flgames.memory import InformationSet
 
+BEGINNING = 300.0
+"""Seconds that clients have at least before the first move."""
+
 _COUNTED = ("questions", "heard", "told", "samples", "classes", "down", "up", "failures")
 """What else belongs to a server's state."""
 
@@ -57,8 +60,13 @@ class Server:
         return self.federation.clients
 
     def introduce(self) -> None:
-        """Learn N_k of every client, and that all of them tell the same number of classes apart."""
+        """Learn N_k of every client, and that all of them tell the same number of classes apart.
+
+        They get more time than for a move: it is now that they read their data.
+        """
+        usual, self.timeout = self.timeout, max(self.timeout, BEGINNING) if self.timeout else None
         answers = self.ask("introduce", self.clients, Form(numbers=("samples", "classes")))
+        self.timeout = usual
         if missing := [name for name in self.clients if name not in answers]:
             reasons = "; ".join(f"{name}: {self.absent[name]}" for name in missing)
             raise ClientFailure(f"A game begins with all of its clients, and some did not answer ({reasons}).")

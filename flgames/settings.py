@@ -136,6 +136,8 @@ def _on_own_data(settings: Settings, chosen: Mapping[str, Any]) -> Settings:
     for name in FOR_BENCHMARKS:
         if name in chosen:
             raise UserError(f"--{name} is for benchmarks; your own data are as they are.")
+    if settings.stop_below == "never" and min(settings.stop_spread, settings.stop_bias) < 1:
+        raise UserError("--stop-spread and --stop-bias guard --stop-below: give that too.")
     folder = Path(str(settings.data))
     update: dict[str, Any] = {"data": str(folder.absolute())} if folder.exists() else {}
     if "stop_below" not in chosen and settings.patience is None:

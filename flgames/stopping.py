@@ -57,6 +57,12 @@ class StopBelow:
     Two guards, which the paper does not have, tell why accuracy is low. While a shortcut is used, clients differ by
     how well it works for them; where it has cancelled, they don't. And a model that says one label only is not
     invariant but biased.
+
+    Examples
+    --------
+    >>> from flgames import StopBelow
+    >>> print(StopBelow(0.7, warm_start=2))
+    stops below 0.70 after 2 rounds
     """
 
     threshold: float
@@ -112,6 +118,12 @@ class BestRound:
     has learnt nothing is alike everywhere, so accuracy counts; and so is one that says the same of nearly everything,
     so bias counts. All of it is counted on all training samples. Nobody has to know a threshold, which is why this is
     the rule for own data.
+
+    Examples
+    --------
+    >>> from flgames import BestRound
+    >>> print(BestRound(warm_start=2, patience=50))
+    returns the round with the highest accuracy - 6 x spread - 0.5 x bias, stops 50 rounds later
     """
 
     warm_start: int

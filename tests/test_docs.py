@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from flgames.cli.compare import compare
 from flgames.cli.data import fetch, show
 from flgames.cli.explain import explain_runs
+from flgames.cli.model import evaluate, export, predict
 from flgames.cli.nvflare import job
 from flgames.cli.play import play
 from flgames.cli.reproduce import reproduce
@@ -24,12 +28,16 @@ ROOT = Path(__file__).parent.parent
 
 
 def python_blocks(page: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
 
 
-def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.filterwarnings("ignore:rounds=150 ended")
+def test_the_python_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     names: dict[str, object] = {}
-    for block in python_blocks("python.md")[:2]:
+    monkeypatch.chdir(tmp_path)
+    for block in python_blocks("python.md")[:3]:
         exec(block, names)
     assert re.search(r"ended by its (rule|rounds), after \d+ rounds", capsys.readouterr().out)
 
@@ -51,7 +59,7 @@ def test_a_benchmark_of_your_own_is_drawn_and_played(
 
 def test_every_option_that_is_mentioned_exists() -> None:
     words = " ".join(path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
-    commands = (play, fetch, show, compare, search, reproduce, explain_runs, job)
+    commands = (play, fetch, show, compare, search, reproduce, explain_runs, job, predict, evaluate, export)
     known = {name.rstrip("_") for each in commands for name in each.__annotations__} | {"help", "list", "no_play"}
     mentioned = {option.replace("-", "_") for option in re.findall(r"`--([a-z][a-z-]+)", words)}
     assert mentioned
@@ -85,3 +93,23 @@ def test_reproduced_tables_are_made_of_the_committed_matches(experiment: Experim
     assert made
     for name in made:
         assert f"](../results/{name})" in shown, "every table and figure is one click away"
+
+
+def test_the_site_is_built_without_a_warning_and_shows_the_examples(tmp_path: Path) -> None:
+    mkdocs = str(Path(sys.executable).parent / "mkdocs")
+    command = [mkdocs, "build", "--quiet", "--config-file", str(ROOT / "mkdocs.yml"), "--site-dir", str(tmp_path)]
+    quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=quiet)
+    assert built.returncode == 0, built.stderr
+    pages = "".join((tmp_path / page / "index.html").read_text() for page in (".", "python"))
+    words = re.sub(r"<[^>]*>", "", pages)
+    for line in (
+        "class Scans(Dataset",
+        "def trial(",
+        "def backbone()",
+        "class Printer",
+        "others = {other",
+        "onnxruntime.Inf",
+    ):
+        assert line in words
+    assert (tmp_path / "evidence" / "table-accuracy.png").exists()

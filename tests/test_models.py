@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from flgames import layers
-from flgames.methods.fl_games import FLGames
+from flgames.methods.fl_games import Game
 from flgames.models import Ensemble, Network, paper_architecture
 from flgames.rules import Rules
 from tests.toys import flat, perceptrons, random_clients, seat
@@ -34,7 +34,7 @@ def test_glorot() -> None:
 
 def test_the_ensemble_is_the_mean_of_logits_not_of_weights() -> None:
     architecture = perceptrons()
-    server = seat(FLGames(architecture, Rules()), random_clients(10, 10))
+    server = seat(Game(architecture, Rules()), random_clients(10, 10))
     ensemble = Ensemble.of(architecture, server.known)
     inputs = torch.randn(7, 6)
     by_hand = sum(player(inputs) for player in ensemble.players) / 2
@@ -44,7 +44,7 @@ def test_the_ensemble_is_the_mean_of_logits_not_of_weights() -> None:
 def test_tensors_round_trip() -> None:
     architecture = perceptrons(variable=True)
     clients = {f"site.{name}/1": samples for name, samples in random_clients(10, 10).items()}
-    server = seat(FLGames(architecture, Rules(representation="variable")), clients)
+    server = seat(Game(architecture, Rules(representation="variable")), clients)
     ensemble = Ensemble.of(architecture, server.known)
     again = Ensemble.from_tensors(architecture, ensemble.tensors())
     inputs = torch.randn(7, 6)
@@ -54,7 +54,7 @@ def test_tensors_round_trip() -> None:
 
 def test_players_start_differently_and_the_same_seed_the_same() -> None:
     architecture = perceptrons()
-    one, same, other = (flat(seat(FLGames(architecture, Rules()), random_clients(10, 10), seed)) for seed in (0, 0, 1))
+    one, same, other = (flat(seat(Game(architecture, Rules()), random_clients(10, 10), seed)) for seed in (0, 0, 1))
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
     assert not torch.equal(one[: len(one) // 2], one[len(one) // 2 :])

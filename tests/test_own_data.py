@@ -222,3 +222,31 @@ def test_two_must_play(tmp_path: Path) -> None:
     folder = pictures(tmp_path, a={"x": 2, "y": 2}, b={"x": 2, "y": 2})
     with pytest.raises(UserError, match="A game needs two clients at least, and there is 1 but b"):
         OwnOptions.of(str(folder), None, None, "b", surveys_of(str(folder), None))
+
+
+def test_sixteen_bits_a_pixel_are_scaled(tmp_path: Path) -> None:
+    for place, label in enumerate("xy"):
+        (tmp_path / "a" / label).mkdir(parents=True)
+        pixels = np.full((4, 4), 257 * (100 + 50 * place), dtype=np.uint16)
+        Image.fromarray(pixels).save(tmp_path / "a" / label / "1.png")
+    found = layout(tmp_path)
+    assert found.shape == (1, 4, 4)
+    assert read("a", tmp_path / "a").tensor(found)[:, 0, 0, 0].tolist() == [100, 150]
+
+
+def test_rounding_is_not_a_deviation(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", X=np.tile([0.1, 123.456], (1000, 1)), y=np.arange(1000) % 2)
+    assert layout(tmp_path).deviation == (1.0, 1.0)
+
+
+def test_what_can_not_be_read_names_the_client(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("age,sick\n1,caf\xe9\n".encode("latin-1"))
+    (tmp_path / "b.npz").write_bytes(b"PK\x03\x04 cut short")
+    (tmp_path / "c.csv").write_text("age,age,sick\n1,2,3\n")
+    for name, words in {
+        "a.csv": "as CSV in UTF-8",
+        "b.npz": "can't be read",
+        "c.csv": "more than one column 'age'",
+    }.items():
+        with pytest.raises(UserError, match=f"{name[0]}: {name} .*{words}"):
+            read(name[0], tmp_path / name, "sick")

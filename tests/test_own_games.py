@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from functools import partial
 from pathlib import Path
 
@@ -208,6 +209,7 @@ def test_rates() -> None:
     two = Rates.of(torch.tensor([[90, 10], [20, 30]]))
     assert (two.accuracy, two.sensitivity, two.specificity) == pytest.approx((0.8, 0.6, 0.9))
     assert two.balanced_accuracy == pytest.approx(0.75)
+    assert math.isnan(Rates.of(torch.tensor([[9, 1], [0, 0]])).sensitivity), "nobody was ill"
     three = Rates.of(torch.tensor([[8, 2, 0], [0, 10, 0], [0, 0, 0]]))
     assert three.accuracy == pytest.approx(0.9)
     assert three.balanced_accuracy == three.sensitivity == pytest.approx(0.9), "a class without a sample has no share"

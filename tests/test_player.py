@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from flgames.data.clients import ArraySamples, BatchStream
 from flgames.memory import PHI
-from flgames.methods.fl_games import FLGames
+from flgames.methods.fl_games import Game
 from flgames.models import Architecture, Ensemble, initial_weights
 from flgames.rules import Rules, steps_of
 from tests.toys import flat, perceptrons, random_clients, seat
@@ -26,7 +26,7 @@ def _pooled(clients: dict[str, Any]) -> tuple[Tensor, Tensor]:
 def test_phi_moves_by_the_gradient_of_the_pooled_data(sizes: tuple[int, ...]) -> None:
     clients, architecture = random_clients(*sizes), perceptrons(variable=True)
     rules = Rules(representation="variable", phi_batches="all", phi_optimiser="sgd", phi_learning_rate=1.0)
-    method = FLGames(architecture, rules)
+    method = Game(architecture, rules)
     server = seat(method, clients)
     ensemble = Ensemble.of(architecture, server.known)
     inputs, targets = _pooled(clients)
@@ -41,7 +41,7 @@ def test_phi_moves_by_the_gradient_of_the_pooled_data(sizes: tuple[int, ...]) ->
 
 def test_one_batch_of_phi_is_that_batch() -> None:
     clients, architecture = random_clients(100), perceptrons(variable=True)
-    method = FLGames(
+    method = Game(
         architecture, Rules(representation="variable", batch_size=16, phi_optimiser="sgd", phi_learning_rate=1)
     )
     server = seat(method, clients)
@@ -57,7 +57,7 @@ def test_one_batch_of_phi_is_that_batch() -> None:
 
 def test_one_player_alone_is_plain_training() -> None:
     clients, architecture = random_clients(100), perceptrons()
-    method = FLGames(architecture, Rules(batch_size=16, memory=5))
+    method = Game(architecture, Rules(batch_size=16, memory=5))
     server = seat(method, clients)
     plain = architecture.predictor()
     plain.load_state_dict(initial_weights(architecture.predictor, 0, "a"))
@@ -77,7 +77,7 @@ def test_one_player_alone_is_plain_training() -> None:
 def test_a_full_batch_step_is_gradient_descent_on_all_samples(memory: int) -> None:
     sizes = (600, 20)
     clients, architecture = random_clients(*sizes), perceptrons()
-    method = FLGames(
+    method = Game(
         architecture, Rules(full_batch=True, optimiser="sgd", learning_rate=0.3, local_steps=2, memory=memory)
     )
     server = seat(method, clients)
@@ -114,7 +114,7 @@ def test_fast_and_all_batches_use_every_sample_once() -> None:
 
     samples = random_clients(600)["a"]
     assert isinstance(samples, ArraySamples)
-    method = FLGames(perceptrons(variable=True), Rules(representation="variable", phi_batches="all"))
+    method = Game(perceptrons(variable=True), Rules(representation="variable", phi_batches="all"))
     server = seat(method, {"a": Watched(samples.inputs, samples.targets)})
     seen.clear()  # it introduced itself
     method.round(server, 0, 0)
@@ -132,7 +132,7 @@ class Counting(nn.Linear):
 
 
 def test_only_predictors_that_moved_are_evaluated_again() -> None:
-    method = FLGames(Architecture(lambda: Counting(6, 2)), Rules(schedule="clockwise", batch_size=10))
+    method = Game(Architecture(lambda: Counting(6, 2)), Rules(schedule="clockwise", batch_size=10))
     server = seat(method, random_clients(50, 50))
     method.round(server, 0, 0)
     server.measure(100)
@@ -147,7 +147,7 @@ def test_only_predictors_that_moved_are_evaluated_again() -> None:
 
 
 def test_full_batch_moves_look_opponents_up() -> None:
-    method = FLGames(Architecture(lambda: Counting(6, 2)), Rules(full_batch=True, local_steps=5, memory=4))
+    method = Game(Architecture(lambda: Counting(6, 2)), Rules(full_batch=True, local_steps=5, memory=4))
     server = seat(method, random_clients(50, 50))
     for round_ in range(6):
         method.round(server, round_, 0)
@@ -169,7 +169,7 @@ class Normalised(nn.Module):
 
 def test_buffers_of_phi_are_averaged_by_samples_and_rest_during_predictor_moves() -> None:
     clients = random_clients(30, 10)
-    method = FLGames(
+    method = Game(
         Architecture(lambda: nn.Linear(6, 2), Normalised), Rules(representation="variable", phi_batches="all")
     )
     server = seat(method, clients)
@@ -185,7 +185,7 @@ def test_buffers_of_phi_are_averaged_by_samples_and_rest_during_predictor_moves(
 
 def test_batchnorm_never_meets_a_chunk_of_one() -> None:
     rules = Rules(representation="variable", phi_batches="all")
-    method = FLGames(Architecture(lambda: nn.Linear(6, 2), Normalised), rules)
+    method = Game(Architecture(lambda: nn.Linear(6, 2), Normalised), rules)
     server = seat(method, random_clients(257, 513))
     method.round(server, 0, 0)
     assert server.measure(770).exact
@@ -193,11 +193,11 @@ def test_batchnorm_never_meets_a_chunk_of_one() -> None:
 
 def test_a_variable_phi_needs_parameters() -> None:
     with pytest.raises(ValueError, match="needs parameters"):
-        FLGames(perceptrons(), Rules(representation="variable"))
+        Game(perceptrons(), Rules(representation="variable"))
 
 
 def test_phi_is_published_under_its_own_name() -> None:
-    method = FLGames(perceptrons(variable=True), Rules(representation="variable"))
+    method = Game(perceptrons(variable=True), Rules(representation="variable"))
     server = seat(method, random_clients(20, 20))
     assert server.known.phi is not None
     assert server.known.phi.key == (PHI, 0)

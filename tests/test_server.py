@@ -9,7 +9,7 @@ from flgames.engines.local import LocalFederation
 from flgames.errors import ClientFailure
 from flgames.federation import Answers, Ask
 from flgames.methods.fedavg import FedAvg, FedAvgRules
-from flgames.methods.fl_games import FLGames
+from flgames.methods.fl_games import Game
 from flgames.rules import Rules
 from flgames.server import Server
 from tests.toys import SQUARED, flat, one_sample_each, perceptrons, random_clients, seat, slopes, squared_rules
@@ -20,7 +20,7 @@ NUMBER = 8
 
 
 def test_each_action_travels_to_each_client_once() -> None:
-    method = FLGames(SQUARED, squared_rules(memory=5))
+    method = Game(SQUARED, squared_rules(memory=5))
     server = seat(method, one_sample_each(4.0, 2.0, 1.0))
     server.take_traffic()
     method.round(server, 0, 0)
@@ -34,7 +34,7 @@ def test_each_action_travels_to_each_client_once() -> None:
 def test_memory_costs_no_bytes() -> None:
     totals = []
     for memory in (0, 5):
-        method = FLGames(SQUARED, squared_rules(memory=memory))
+        method = Game(SQUARED, squared_rules(memory=memory))
         server = seat(method, one_sample_each(4.0, 2.0))
         for round_ in range(8):
             method.round(server, round_, 0)
@@ -52,7 +52,7 @@ class Unreliable(LocalFederation):
         return Answers(there.answered, {name: "no answer within 5 s" for name in asks if name in self.failing})
 
 
-def unreliable(method: FLGames) -> tuple[Server, Unreliable]:
+def unreliable(method: Game) -> tuple[Server, Unreliable]:
     clients = one_sample_each(4.0, 2.0)
     federation = Unreliable.of(method, clients, seed=0)
     server = Server(federation, method.memory)
@@ -62,7 +62,7 @@ def unreliable(method: FLGames) -> tuple[Server, Unreliable]:
 
 
 def test_a_client_that_fails_keeps_its_last_action_and_catches_up() -> None:
-    method = FLGames(SQUARED, squared_rules())
+    method = Game(SQUARED, squared_rules())
     server, federation = unreliable(method)
     method.round(server, 0, 0)
     federation.failing = ("b",)
@@ -85,7 +85,7 @@ class Forgetful(Unreliable):
 
 
 def test_an_answer_that_is_lost_does_not_stop_the_game() -> None:
-    method = FLGames(SQUARED, squared_rules(memory=2))
+    method = Game(SQUARED, squared_rules(memory=2))
     federation = Forgetful.of(method, one_sample_each(4.0, 2.0), seed=0)
     server = Server(federation, 2)
     server.introduce()
@@ -100,7 +100,7 @@ def test_an_answer_that_is_lost_does_not_stop_the_game() -> None:
 
 
 def test_nobody_answers() -> None:
-    method = FLGames(SQUARED, squared_rules())
+    method = Game(SQUARED, squared_rules())
     server, federation = unreliable(method)
     federation.failing = ("a", "b")
     with pytest.raises(ClientFailure, match="No client answered 'respond'"):
@@ -108,8 +108,8 @@ def test_nobody_answers() -> None:
 
 
 def test_simultaneous_players_do_not_see_each_other_move() -> None:
-    forwards = seat(FLGames(perceptrons(), Rules()), random_clients(40, 40))
-    method = FLGames(perceptrons(), Rules())
+    forwards = seat(Game(perceptrons(), Rules()), random_clients(40, 40))
+    method = Game(perceptrons(), Rules())
     server = seat(method, random_clients(40, 40))
     method.round(server, 0, 0)
     answers = forwards.ask("respond", ("b", "a"), method.predictor_form, t=1)

@@ -15,7 +15,7 @@ from flgames.methods.fedbn import FedBN, FedBNRules
 from flgames.methods.fedgma import FedGMA, FedGMARules
 from flgames.methods.fedprox import FedProx, FedProxRules
 from flgames.methods.fedsgd import FedSGD
-from flgames.methods.fl_games import FLGames
+from flgames.methods.fl_games import Game
 from flgames.methods.group_dro import GroupDRO, GroupDRORules
 from flgames.methods.irm import IRM, IRMRules
 from flgames.methods.shared_gradient import GradientRules
@@ -34,11 +34,11 @@ def dropped_out() -> Architecture:
 
 
 METHODS: dict[str, Callable[[], Method]] = {
-    "f": lambda: FLGames(perceptrons(), Rules(batch_size=8, schedule="clockwise")),
-    "f smooth, random": lambda: FLGames(perceptrons(), Rules(batch_size=8, memory=3, schedule="random")),
-    "f, full batch": lambda: FLGames(perceptrons(), Rules(full_batch=True, memory=2, local_steps=2)),
-    "v smooth": lambda: FLGames(perceptrons(variable=True), Rules(representation="variable", memory=3, batch_size=8)),
-    "v fast, own modules": lambda: FLGames(dropped_out(), Rules(representation="variable", phi_batches="all")),
+    "f": lambda: Game(perceptrons(), Rules(batch_size=8, schedule="clockwise")),
+    "f smooth, random": lambda: Game(perceptrons(), Rules(batch_size=8, memory=3, schedule="random")),
+    "f, full batch": lambda: Game(perceptrons(), Rules(full_batch=True, memory=2, local_steps=2)),
+    "v smooth": lambda: Game(perceptrons(variable=True), Rules(representation="variable", memory=3, batch_size=8)),
+    "v fast, own modules": lambda: Game(dropped_out(), Rules(representation="variable", phi_batches="all")),
     "fedavg": lambda: FedAvg(dropped_out(), FedAvgRules(local_steps=2, batch_size=8)),
     "fedprox": lambda: FedProx(dropped_out(), FedProxRules(local_steps=2, batch_size=8)),
     "fedbn": lambda: FedBN(dropped_out(), FedBNRules(local_steps=2, batch_size=8)),
@@ -97,7 +97,7 @@ def test_a_method_can_be_played_twice(name: str) -> None:
 
 def test_what_was_computed_before_is_forgotten() -> None:
     def play(learning_rate: float) -> Play:
-        game = new_play(FLGames(perceptrons(), Rules(batch_size=8, learning_rate=learning_rate)), rounds=3)
+        game = new_play(Game(perceptrons(), Rules(batch_size=8, learning_rate=learning_rate)), rounds=3)
         game.start()
         game.run()
         return game

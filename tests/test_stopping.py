@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from flgames.measures import Counts, TrainingMeasure
-from flgames.methods.fl_games import FLGames
+from flgames.methods.fl_games import Game
 from flgames.play import Observers, Play, Round
 from flgames.rules import Rules
 from flgames.stopping import BestRound, StopBelow, warm_start_rounds
@@ -30,7 +30,7 @@ class Scripted(Play):
 
 
 def stop_round(accuracies: list[float], threshold: float = 0.6, warm_start: int = 0) -> int:
-    method = FLGames(perceptrons(), Rules())
+    method = Game(perceptrons(), Rules())
     play = set_up(method, random_clients(4, 4), 1)
     return Scripted(method, play.federation, seed=0, rounds=1, rule=StopBelow(threshold, warm_start)).script(accuracies)
 
@@ -85,7 +85,7 @@ def test_stops_where_exact_counting_stops(schedule: str) -> None:
     clients = random_clients(1500, 1200)
 
     def play(measure_samples: int, rule: StopBelow | None) -> list[Round]:
-        game = set_up(FLGames(perceptrons(), rules), clients, 25, rule, measure_samples=measure_samples)
+        game = set_up(Game(perceptrons(), rules), clients, 25, rule, measure_samples=measure_samples)
         game.start()
         rounds: list[Round] = []
         game.run(Observers(rounds.append))
@@ -108,7 +108,7 @@ def test_uneven_clients_stop_where_exact_counting_stops() -> None:
     ends = []
     for measure_samples in (0, 64):
         play = set_up(
-            FLGames(perceptrons(), Rules(batch_size=32, learning_rate=0.02)), clients, 12, StopBelow(0.499, 2),
+            Game(perceptrons(), Rules(batch_size=32, learning_rate=0.02)), clients, 12, StopBelow(0.499, 2),
             measure_samples=measure_samples,
         )  # fmt: skip
         play.start()
@@ -118,7 +118,7 @@ def test_uneven_clients_stop_where_exact_counting_stops() -> None:
 
 def test_the_measure_grows_to_every_sample() -> None:
     play = set_up(
-        FLGames(perceptrons(), Rules()), random_clients(3000, 5, 5, 5, 5), 1, StopBelow(0.5, 0), measure_samples=64
+        Game(perceptrons(), Rules()), random_clients(3000, 5, 5, 5, 5), 1, StopBelow(0.5, 0), measure_samples=64
     )
     play.start()
     play.method.round(play.server, 0, 0)
@@ -197,7 +197,7 @@ def test_a_round_that_can_be_the_best_is_counted_to_the_end() -> None:
 
 
 def test_a_game_returns_the_model_of_its_best_round() -> None:
-    play = set_up(FLGames(perceptrons(), Rules(batch_size=8)), random_clients(40, 40), 12, BestRound(2, patience=50))
+    play = set_up(Game(perceptrons(), Rules(batch_size=8)), random_clients(40, 40), 12, BestRound(2, patience=50))
     play.start()
     models: dict[int, dict[str, torch.Tensor]] = {}
     rounds: list[Round] = []
@@ -209,3 +209,14 @@ def test_a_game_returns_the_model_of_its_best_round() -> None:
     chosen = play.chosen().tensors()
     assert all(torch.equal(tensor, chosen[name]) for name, tensor in models[best.round].items())
     assert play.exact_measure().accuracy == best.decided_by.accuracy
+
+
+def test_a_round_without_all_clients_is_not_the_best() -> None:
+    play = set_up(Game(perceptrons(), Rules(batch_size=8)), random_clients(40, 40), 12, BestRound(0))
+    play.start()
+    one = {name: counts for name, counts in play.server.measure(1000).clients.items() if name == "a"}
+    alone = TrainingMeasure(one, {"a": 40})
+    assert BestRound(0).judge(0, alone, None).keep, "alone it is alike everywhere"
+    play._decide(0, alone)
+    assert play.kept is None
+    assert play.standing is None

@@ -11,7 +11,7 @@ from torch.nn import functional
 from flgames.data.clients import ArraySamples, Samples
 from flgames.engines.local import LocalFederation
 from flgames.methods.base import Method
-from flgames.methods.fl_games import FLGames
+from flgames.methods.fl_games import Game
 from flgames.models import Architecture
 from flgames.play import Play
 from flgames.rules import Rules
@@ -58,7 +58,7 @@ def slopes(server: Server) -> list[float]:
 
 def play_slopes(rules: Rules, rounds: int, *targets: float, seed: int = 0) -> list[list[float]]:
     """The players' w after each round of a squared game."""
-    method = FLGames(SQUARED, rules)
+    method = Game(SQUARED, rules)
     server = seat(method, one_sample_each(*(targets or (4.0, 2.0))), seed)
     history = []
     for round_ in range(rounds):

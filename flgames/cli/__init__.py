@@ -11,6 +11,7 @@ from flgames.cli.bench import bench
 from flgames.cli.compare import compare
 from flgames.cli.data import data
 from flgames.cli.explain import explain_runs
+from flgames.cli.model import evaluate, export, predict
 from flgames.cli.nvflare import nvflare
 from flgames.cli.play import play
 from flgames.cli.reproduce import reproduce
@@ -24,6 +25,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(play)
+app.command()(predict)
+app.command()(evaluate)
+app.command()(export)
 app.command()(compare)
 app.command()(search)
 app.command()(reproduce)

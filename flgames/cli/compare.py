@@ -45,6 +45,8 @@ def compare(
     """Play every method on the same clients with the same seeds: one table, and the profiles of all.
 
     Finished matches are files under OUT/runs and are never played twice, so a comparison that was stopped goes on by the same command, and one with more methods or seeds plays only those. Baselines have the values that are declared in flgames/baselines.py; flgames search is what chose them.
+
+    For example: flgames compare colored-mnist --seeds 5
     """
     console = make_console()
     with exit_codes(), options.network(offline):

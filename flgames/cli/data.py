@@ -30,7 +30,10 @@ Name = Annotated[str, typer.Argument(help=f"One of: {', '.join(CATALOGUE)}.", sh
 
 @data.command("list")
 def list_(offline: options.Offline = False) -> None:
-    """Name every benchmark, its clients, their sizes, and where its images would come from on this machine."""
+    """Name every benchmark, its clients, their sizes, and where its images would come from on this machine.
+
+    For example: flgames data list
+    """
     with exit_codes(), options.network(offline):
         console = make_console()
         for name in CATALOGUE:
@@ -50,7 +53,10 @@ def fetch(
     all_: Annotated[bool, typer.Option("--all", help="The images of all benchmarks.")] = False,
     offline: options.Offline = False,
 ) -> None:  # fmt: skip
-    """Fetch the images of benchmarks into the cache and verify them, from the first source that has them."""
+    """Fetch the images of benchmarks into the cache and verify them, from the first source that has them.
+
+    For example: flgames data fetch --all
+    """
     console = make_console()
     with exit_codes(), options.network(offline):
         if bool(names) == all_:
@@ -83,7 +89,10 @@ def show(
     out: Annotated[Path | None, typer.Option(help="The picture. Default: BENCHMARK.png in this folder.")] = None,
     offline: options.Offline = False,
 ) -> None:  # fmt: skip
-    """Draw sample images of every client, with label and spurious feature, and compare what was drawn with what was meant."""
+    """Draw sample images of every client, with label and spurious feature, and compare what was drawn with what was meant.
+
+    For example: flgames data show colored-mnist --classes 10
+    """
     from flgames.report.samples import draw_samples
 
     console = make_console()

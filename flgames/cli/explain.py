@@ -27,6 +27,8 @@ def explain_runs(
     """Explain the predictions of finished runs side by side, by LIME, and print what the spurious feature takes of them.
 
     An image is described by its segments, whose ink is removed, and by its spurious feature, which is moved: the colour to another channel, the patch to the other corner. Every model of every run is a row of masks; the number is |beta_spurious| / sum |beta|, the mean over images.
+
+    For example: flgames explain runs/...
     """
     from flgames.report.explanations import draw_explanations, explain_games, share_table
 

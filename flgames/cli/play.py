@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,8 +29,10 @@ from flgames.report.console import make_console
 from flgames.report.fetching import fetch
 from flgames.report.live import LiveLine
 from flgames.report.summary import summarise
+from flgames.report.tracked import FOLDER, Tracked
 from flgames.runs import RunFolder, locked
 from flgames.settings import Settings, resolve, validated
+from flgames.tracking import check_tensorboard
 
 WHAT = "What is played"
 OWN = "Data of your own"
@@ -41,6 +44,12 @@ RUN = options.RUN
 ENGINE = "Where the clients are"
 
 Option = typer.Option
+
+
+class Tracker(StrEnum):
+    """Who else hears of every round."""
+
+    tensorboard = "tensorboard"
 
 
 def play(
@@ -96,6 +105,7 @@ def play(
     min_clients: Annotated[int | None, Option(help="How many clients must be there for the game to go on. Default: 2.", rich_help_panel=ENGINE)] = None,
     device: options.Device = "auto",
     threads: options.Threads = None,
+    track: Annotated[Tracker | None, Option(help="tensorboard: write every measure of every round, figures and settings into RUN/tensorboard.", rich_help_panel=RUN)] = None,
     config: Annotated[Path | None, Option(help="A TOML file of settings, with the names of these options as keys; the command line wins.", rich_help_panel=RUN)] = None,
     out: Annotated[Path | None, Option(help="The run folder, new or empty. Default: runs/TIME-BENCHMARK-VARIANT.", rich_help_panel=RUN)] = None,
     resume: Annotated[Path | None, Option(help="Go on with the run in this folder.", rich_help_panel=RUN)] = None,
@@ -116,11 +126,13 @@ def play(
         chosen_device(settings.device)
         if settings.engine != "local":
             check_engine(settings)
+        if track:
+            check_tensorboard()
         surveys = run.surveys if run else _got_ready(settings, console)
         run = run or RunFolder.create(out, settings)
         if surveys:
             run.save_surveys(surveys)
-        _play(run, console)
+        _play(run, console, track)
 
 
 def _got_ready(settings: Settings, console: Console) -> dict[str, Survey] | None:
@@ -139,16 +151,21 @@ def _got_ready(settings: Settings, console: Console) -> dict[str, Survey] | None
     return surveys
 
 
-def _play(run: RunFolder, console: Console) -> None:
+def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
     console.print(f"run folder: {run.path}", soft_wrap=True)
     with locked(run.path) if run.settings.engine == "local" else nullcontext():  # an engine's server locks it
         try:
             with signals(console) as interrupted, LiveLine(console) as live:
-                (contest if run.settings.engine == "local" else simulate)(run, live, interrupted)
+                tracked = Tracked(run, live) if track else None
+                play_all = contest if run.settings.engine == "local" else simulate
+                play_all(run, tracked or live, interrupted)
         except Interrupted:
             console.print(f"Stopped; the state is saved. Go on with: flgames play --resume {run.path}", soft_wrap=True)
             raise typer.Exit(130) from None
         summarise(run, console)
+        if tracked:
+            tracked.finish()
+            console.print(f"tensorboard --logdir {run.path / FOLDER}", soft_wrap=True)
 
 
 def _resumed(path: Path, given: dict[str, Any], config: Path | None, out: Path | None) -> RunFolder:

@@ -44,6 +44,8 @@ def reproduce(
     """Play a table or figure of the paper again, and set ours beside the paper's printed figures.
 
     Every finished match is a small file under OUT/runs, shared with flgames compare and never played twice: a reproduction that was stopped goes on by the same command. Tables are written as OUT/NAME.md and .csv, figures as OUT/NAME.png, from whatever has been played.
+
+    For example: flgames reproduce table-accuracy --quick
     """
     console = make_console()
     with exit_codes(), options.network(offline):

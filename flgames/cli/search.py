@@ -41,6 +41,8 @@ def search(
     """Choose the baselines' values on training clients only, as those in flgames/baselines.py were chosen.
 
     Every choice of values is played on four fifths of each training client and judged on the rest of them. The unseen client takes no part. Finished trials are files under OUT/search and are not played again.
+
+    For example: flgames search colored-digits
     """
     console = make_console()
     with exit_codes(), options.network(offline):

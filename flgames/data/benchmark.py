@@ -74,6 +74,15 @@ class Benchmark:
         Every so manyth pixel is used, across and down.
     pooled
         One training client has the samples of all, as if there were no federation.
+
+    Examples
+    --------
+    >>> from flgames.data.catalogue import by_name
+    >>> digits = by_name("colored-digits", clients=3)
+    >>> digits.flips
+    {'client-1': 0.3, 'client-2': 0.2, 'client-3': 0.1}
+    >>> [len(samples) for samples in digits.training_clients(seed=0).values()]
+    [434, 433, 433]
     """
 
     name: str

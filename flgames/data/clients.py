@@ -20,7 +20,20 @@ from flgames.seeds import generator
 
 @runtime_checkable
 class Samples(Protocol):
-    """What a training client learns from."""
+    """What a training client learns from.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames import Samples
+    >>> class Squares:
+    ...     def __len__(self):
+    ...         return 10
+    ...     def batch(self, index):
+    ...         return index[:, None].float() ** 2, index % 2
+    >>> isinstance(Squares(), Samples)
+    True
+    """
 
     def __len__(self) -> int: ...
 
@@ -33,14 +46,31 @@ Clients = Mapping[str, Samples]
 
 
 def input_shape(clients: Clients) -> tuple[int, ...]:
-    """The shape of one input, as a model sees it."""
+    """The shape of one input, as a model sees it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames import ArraySamples, input_shape
+    >>> input_shape({"north": ArraySamples(torch.randn(5, 3, 8, 8), torch.zeros(5))})
+    (3, 8, 8)
+    """
     inputs, _ = next(iter(clients.values())).batch(torch.tensor([0]))
     return tuple(inputs.shape[1:])
 
 
 @dataclass(frozen=True)
 class ArraySamples:
-    """Inputs and targets as they are."""
+    """Inputs and targets as they are.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames import ArraySamples
+    >>> inputs, targets = ArraySamples(torch.randn(5, 3), torch.arange(5)).batch(torch.tensor([4, 0]))
+    >>> targets.tolist()
+    [4, 0]
+    """
 
     inputs: Tensor
     targets: Tensor
@@ -91,7 +121,15 @@ class PaintedSamples:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A client that nobody trains on: its images with the spurious feature agreeing and conflicting with the label."""
+    """A client that nobody trains on: its images with the spurious feature agreeing and conflicting with the label.
+
+    Examples
+    --------
+    >>> from flgames.data.catalogue import by_name
+    >>> held_out = by_name("colored-digits").held_out_client(seed=0)
+    >>> held_out.flip, held_out.ceiling, held_out.input_shape
+    (0.9, 0.75, (2, 8, 8))
+    """
 
     images: Tensor
     labels: Tensor

@@ -24,6 +24,14 @@ class ImageSet:
         uint8, n x height x width if they are grey, n x 3 x height x width if they are in colour.
     train_kinds, test_kinds
         The number of each image's kind: the digit, the piece of clothing, the animal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from flgames import ImageSet
+    >>> pixels, kinds = np.zeros((6, 4, 4), np.uint8), np.arange(6) % 3
+    >>> len(ImageSet(pixels[:4], kinds[:4], pixels[4:], kinds[4:]).train_images)
+    4
     """
 
     train_images: np.ndarray

@@ -14,7 +14,14 @@ from flgames.seeds import generator
 
 
 class SpuriousFeature(ABC):
-    """Paints a code z into images."""
+    """Paints a code z into images.
+
+    Examples
+    --------
+    >>> from flgames import Patch
+    >>> Patch().names
+    ('left', 'right')
+    """
 
     noun: str = "the feature"
     names: Sequence[str]
@@ -38,6 +45,13 @@ class Colour(SpuriousFeature):
 
     With two classes channel 0 is red and stands for z = 1, channel 1 is green and stands for z = 0. With more, channel
     z stands for z.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames import Colour
+    >>> Colour(2).paint(torch.full((1, 1, 1), 255, dtype=torch.uint8), torch.tensor([1])).flatten().tolist()
+    [1.0, 0.0]
     """
 
     noun = "colour"
@@ -77,7 +91,16 @@ class Colour(SpuriousFeature):
 
 
 class Patch(SpuriousFeature):
-    """A black square in the top left corner for z = 0, in the top right one for z = 1."""
+    """A black square in the top left corner for z = 0, in the top right one for z = 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames import Patch
+    >>> white = torch.full((1, 3, 4, 4), 255, dtype=torch.uint8)
+    >>> Patch(size=2).paint(white, torch.tensor([0]))[0, 0, 0].tolist()
+    [0.0, 0.0, 1.0, 1.0]
+    """
 
     noun = "the patch"
     names = ("left", "right")

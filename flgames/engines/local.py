@@ -14,7 +14,17 @@ from flgames.methods.base import Method
 
 
 class LocalFederation:
-    """Clients as objects. An error in a client is an error of ours and is raised, not reported."""
+    """Clients as objects. An error in a client is an error of ours and is raised, not reported.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames import ArraySamples, Game, LocalFederation, Rules, paper_architecture
+    >>> game = Game(paper_architecture((4,), 2, variable=False), Rules())
+    >>> clients = {name: ArraySamples(torch.randn(9, 4), torch.arange(9) % 2) for name in ("north", "south")}
+    >>> LocalFederation.of(game, clients, seed=0).clients
+    ('north', 'south')
+    """
 
     def __init__(self, clients: Mapping[str, Client]) -> None:
         self._clients = dict(clients)

@@ -21,6 +21,7 @@ from flgames.match import Match
 from flgames.methods.base import Method
 from flgames.report.summary import summarise
 from flgames.runs import RunFolder, locked
+from flgames.server import BEGINNING
 from flgames.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -63,7 +64,8 @@ def serve(run: RunFolder, connect: Callable[[], Exchange], aborted: Callable[[],
                 return RemoteFederation(exchange, run.id, match, settings.threads, settings.device, settings.timeout)
 
             def survey() -> dict[str, Survey]:
-                told = surveys(exchange, str(settings.data), settings.target, settings.threads, settings.timeout)
+                patience = max(settings.timeout, BEGINNING)
+                told = surveys(exchange, str(settings.data), settings.target, settings.threads, patience)
                 for remark in lacking(told):
                     log.warning(remark)
                 return told

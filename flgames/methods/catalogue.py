@@ -14,7 +14,7 @@ from flgames.methods.fedbn import FedBN, FedBNRules
 from flgames.methods.fedgma import FedGMA, FedGMARules
 from flgames.methods.fedprox import FedProx, FedProxRules
 from flgames.methods.fedsgd import FedSGD
-from flgames.methods.fl_games import FLGames
+from flgames.methods.fl_games import Game
 from flgames.methods.group_dro import GroupDRO, GroupDRORules
 from flgames.methods.irm import IRM, IRMRules
 from flgames.methods.shared_gradient import GradientRules
@@ -23,7 +23,7 @@ from flgames.models import Architecture
 from flgames.rules import Rules
 
 METHODS: dict[str, tuple[type[Any], type[BaseModel]]] = {
-    "fl-games": (FLGames, Rules),
+    "fl-games": (Game, Rules),
     "fedsgd": (FedSGD, GradientRules),
     "fedavg": (FedAvg, FedAvgRules),
     "fedprox": (FedProx, FedProxRules),

@@ -26,7 +26,14 @@ from flgames.server import Server
 
 
 class FedAvgRules(BaseModel):
-    """FedAvg's knobs. The paper gives none for its baselines; these are ours."""
+    """FedAvg's knobs. The paper gives none for its baselines; these are ours.
+
+    Examples
+    --------
+    >>> from flgames import FedAvgRules
+    >>> FedAvgRules(learning_rate=0.1).local_steps
+    10
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -83,7 +90,14 @@ class Trainer(Client):
 
 
 class FedAvg(Method):
-    """Federated averaging of one model."""
+    """Federated averaging of one model.
+
+    Examples
+    --------
+    >>> from flgames import FedAvg, FedAvgRules, paper_architecture
+    >>> FedAvg(paper_architecture((4,), 2, variable=False), FedAvgRules(local_steps=5)).rules.local_steps
+    5
+    """
 
     def __init__(self, architecture: Architecture, rules: FedAvgRules | None = None) -> None:
         self.architecture = architecture.joined()

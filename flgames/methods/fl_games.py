@@ -28,11 +28,17 @@ from flgames.schedule import turn
 from flgames.server import Server
 
 
-class FLGames(Method):
+class Game(Method):
     """Every variant of FL Games, by its rules.
 
     ``first_phi`` are weights to begin with, such as those of a network that was trained before; without them they are
     drawn.
+
+    Examples
+    --------
+    >>> from flgames import Game, Rules, paper_architecture
+    >>> Game(paper_architecture((4,), 2, variable=False), Rules(memory=5)).memory
+    5
     """
 
     def __init__(self, architecture: Architecture, rules: Rules, first_phi: Weights | None = None) -> None:
@@ -46,11 +52,13 @@ class FLGames(Method):
         self.phi = self.architecture.representation()
         self.phi_optimiser: torch.optim.Optimizer | None = None
         if self.rules.representation == "variable":
-            parameters = list(self.phi.parameters())
+            parameters = [parameter for parameter in self.phi.parameters() if parameter.requires_grad]
             if not parameters:
                 raise ValueError("a variable representation needs parameters; this one has none: keep it fixed")
-            rules = self.rules
-            self.phi_optimiser = make_optimiser(rules.phi_optimiser, parameters, rules.phi_learning_rate)
+            rules, own = self.rules, self.architecture.phi_optimiser
+            self.phi_optimiser = (
+                own(parameters) if own else make_optimiser(rules.phi_optimiser, parameters, rules.phi_learning_rate)
+            )
 
     def client(self, site: Site) -> Player:
         return Player(site, self.architecture, self.rules)
@@ -95,7 +103,8 @@ class FLGames(Method):
         gradient = combine({client: gradient for client, (gradient, _) in parts.items()}, by_size)
         buffers = combine({client: buffers for client, (_, buffers) in parts.items()}, by_size)
         for name, parameter in self.phi.named_parameters():
-            parameter.grad = gradient[name].to(parameter.device)
+            if parameter.requires_grad:
+                parameter.grad = gradient[name].to(parameter.device)
         assert self.phi_optimiser is not None
         self.phi_optimiser.step()
         self.phi.load_state_dict(buffers, strict=False)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from flgames.confusion import Rates
 from flgames.contest import game_of
@@ -38,7 +40,7 @@ def summarise_own(run: RunFolder, console: Console) -> None:
         rows = [row for entry, folders in games for row in _rows(entry, _results(folders), options)]
         name = f"curves-{options.holdout}.png" if run.settings.holdout == EACH else "curves.png"
         draw_curves(run.path / name, title, {entry.title: folders for entry, folders in games})
-        console.print(_table(title, ("", "client", *RATES), rows))
+        console.print(_by_method(title, rows))
         pages.append(_page(title, ("", "client", *RATES), rows))
         for remark in _choices(games):
             console.print(remark, soft_wrap=True)
@@ -93,7 +95,8 @@ def _rows(entry: Entry, results: Sequence[dict[str, Any]], options: OwnOptions) 
 
 def _cells(confusions: Sequence[Sequence[Sequence[int]]]) -> list[str]:
     rates = [Rates.of(torch.tensor(confusion)).as_dict() for confusion in confusions]
-    return [spread([100 * each[name.replace(" ", "_")] for each in rates], ".1f") for name in RATES]
+    columns = ([100 * each[name.replace(" ", "_")] for each in rates] for name in RATES)
+    return ["-" if any(map(math.isnan, values)) else spread(values, ".1f") for values in columns]
 
 
 def _choices(games: Games) -> Iterator[str]:
@@ -105,7 +108,11 @@ def _choices(games: Games) -> Iterator[str]:
             result = folder.result or {}
             accuracies = result["train_of"].values()
             apart = 100 * (max(accuracies) - min(accuracies))
-            why = f"none was better in the next {entry.patience}" if result["end"] == "rule" else "the last one allowed"
+            why = (
+                f"none was better in the next {entry.patience}"
+                if result["end"] == "rule"
+                else "--rounds ended the game"
+            )
             yield (
                 f"{entry.title}: chose the model of round {result['chosen_round'] + 1} of {result['rounds']} ({why}): "
                 f"training accuracy {100 * result['train']:.1f} %, clients {apart:.1f} points apart. It has the "
@@ -143,6 +150,20 @@ def _each_in_turn(contests: Sequence[tuple[OwnOptions, Games]]) -> tuple[tuple[s
         rows.append((str(options.holdout), *cells))
     rows.append(("mean", *(f"{sum(values) / len(values):.1f}" for values in means.values())))
     return ("held out", *titles), rows
+
+
+def _by_method(title: str, rows: Sequence[Sequence[str]]) -> Table:
+    """For a terminal of 80 characters: a method's name is a line of its own."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("client", overflow="fold")
+    for column in RATES:
+        short = column.removesuffix(" accuracy")
+        table.add_column(short, justify="right", no_wrap=True, min_width=len(short))
+    for method, client, *cells in rows:
+        if method:
+            table.add_row(Text(method, style="bold"))
+        table.add_row(f"  {client}", *cells)
+    return table
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import functools
 import math
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ class Pictures:
         grey = True
         for path in self.files:
             image = _opened(self.client, path)
-            grey = grey and image.mode in ("1", "L", "I", "I;16", "LA")
+            grey = grey and image.mode in ("1", "L", "LA")
             small = np.asarray(_sized(image.convert("RGB"), _capped(image.size)), dtype=np.float64)
             height, width = max(height, small.shape[0]), max(width, small.shape[1])
             sums += small.sum((0, 1))
@@ -189,6 +190,28 @@ def read(client: str, path: Path, target: str | None = None) -> Records:
     raise UserError(f"{client}: {path.name} is neither a folder of images nor one of {', '.join(TABLES)}.")
 
 
+def read_inputs(path: Path, layout: Layout) -> Tensor:
+    """The inputs of new samples in a table, which need not know the target."""
+    if layout.kind == "images" and path.suffix.lower() != ".npz":
+        raise UserError(f"{path} is no picture; the model looks at .png and .jpg, or .npz with images.")
+    columns: dict[str, Sequence[object]]
+    match path.suffix.lower():
+        case ".csv":
+            columns = dict(zip(*_csv_columns(path.stem, path), strict=True))
+        case ".parquet":
+            columns = _parquet_columns(path.stem, path)
+        case ".npz":
+            arrays = _npz_arrays(path.stem, path)
+            values = arrays[INPUTS] if INPUTS in arrays else next(iter(arrays.values()), np.zeros(0))
+            return _of_array(path.stem, values, [layout.classes[0]] * len(values)).tensor(layout)
+        case _:
+            raise UserError(f"{path} is none of {', '.join((*IMAGES, *TABLES))}.")
+    if missing := [name for name in layout.columns if name not in columns]:
+        raise UserError(f"{path} lacks {', '.join(missing)}, which the model needs.")
+    numbers = [list(_numbers(path.stem, path, name, columns[name])) for name in layout.columns]
+    return torch.tensor(numbers).T.contiguous()
+
+
 def _needed(client: str, path: Path, target: str | None) -> str:
     if target is None:
         raise UserError(f"{client}: say which column of {path.name} is to be predicted: --target COLUMN.")
@@ -212,8 +235,10 @@ def _opened(client: str, path: Path) -> Image.Image:
     try:
         with Image.open(path) as image:
             image.load()
+            if image.mode.startswith("I"):  # 16 bits a pixel, as scanners like it
+                return Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
             return image
-    except (OSError, UnidentifiedImageError, Image.DecompressionBombError):
+    except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError):
         raise UserError(f"{client}: {path} can't be read as an image.") from None
 
 
@@ -227,24 +252,42 @@ def _sized(image: Image.Image, size: tuple[int, int]) -> Image.Image:
 
 
 def _csv(client: str, path: Path, target: str) -> Table:
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file)
-        header = next(reader, [])
-        rows = [row for row in reader if row]
+    header, columns = _csv_columns(client, path)
+    return _table(client, path, target, header, columns)
+
+
+def _csv_columns(client: str, path: Path) -> tuple[list[str], list[list[str]]]:
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            header = next(reader, [])
+            rows = [row for row in reader if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{client}: {path.name} can't be read as CSV in UTF-8: {error}.") from None
     if wrong := next((number for number, row in enumerate(rows, 2) if len(row) != len(header)), None):
         raise UserError(f"{client}: row {wrong} of {path.name} has not as many cells as its header, {len(header)}.")
-    return _table(client, path, target, header, [list(column) for column in zip(*rows, strict=True)])
+    if twice := [name for name in dict.fromkeys(header) if header.count(name) > 1]:
+        raise UserError(f"{client}: {path.name} has more than one column {twice[0]!r}.")
+    return header, [[row[place] for row in rows] for place in range(len(header))]
 
 
 def _parquet(client: str, path: Path, target: str) -> Table:
+    columns = _parquet_columns(client, path)
+    return _table(client, path, target, list(columns), list(columns.values()))
+
+
+def _parquet_columns(client: str, path: Path) -> dict[str, Sequence[object]]:
     try:
         from pyarrow import parquet
     except ImportError:
         raise UserError(
             f"{client}: reading {path.name} needs one more package: pip install -c constraints.txt '.[parquet]'."
         ) from None
-    table = parquet.read_table(path)
-    return _table(client, path, target, list(table.column_names), [column.to_pylist() for column in table.columns])
+    try:
+        table = parquet.read_table(path)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{client}: {path.name} can't be read as parquet: {error}.") from None
+    return {name: column.to_pylist() for name, column in zip(table.column_names, table.columns, strict=True)}
 
 
 def _table(client: str, path: Path, target: str, header: Sequence[str], columns: Sequence[Sequence[object]]) -> Table:
@@ -288,11 +331,7 @@ def _numbers(client: str, path: Path, column: str, values: Sequence[object]) -> 
 
 
 def _npz(client: str, path: Path, target: str | None) -> Table | Stack:
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in content.files}
-    except (OSError, ValueError) as error:
-        raise UserError(f"{client}: {path.name} can't be read: {error}.") from None
+    arrays = _npz_arrays(client, path)
     target = target or TARGETS
     if target not in arrays:
         raise UserError(f"{client}: {path.name} has no array {target!r}; it has {', '.join(arrays) or 'none'}.")
@@ -305,9 +344,23 @@ def _npz(client: str, path: Path, target: str | None) -> Table | Stack:
         raise UserError(f"{client}: {path.name} has {len(values)} inputs and {len(targets)} targets.")
     if not len(values):
         raise UserError(f"{client} has no samples: {path.name} is empty.")
+    if not np.issubdtype(values.dtype, np.number):
+        raise UserError(f"{client}: {name!r} in {path.name} has {values.dtype}, and a model needs numbers.")
     if not np.isfinite(values).all():
         raise UserError(f"{client}: {name!r} in {path.name} has NaN or infinity: fill what is missing.")
     labels = [_label(client, path, target, row, value) for row, value in enumerate(targets.tolist())]
+    return _of_array(client, values, labels)
+
+
+def _npz_arrays(client: str, path: Path) -> dict[str, np.ndarray]:
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
+            return {name: content[name] for name in content.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise UserError(f"{client}: {path.name} can't be read: {error}.") from None
+
+
+def _of_array(client: str, values: np.ndarray, labels: list[str]) -> Table | Stack:
     if values.ndim == 2:
         return Table(client, tuple(map(str, range(values.shape[1]))), values.astype(np.float32), labels)
     if values.ndim == 3:

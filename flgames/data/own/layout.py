@@ -22,6 +22,9 @@ Kind = Literal["images", "table"]
 
 MOST_CLASSES = 1000
 
+ROUNDING = 1e-6
+"""A deviation that is smaller than this, beside its mean, is none."""
+
 
 class Survey(BaseModel):
     """What one client tells."""
@@ -140,4 +143,8 @@ def _moments(surveys: list[Survey]) -> tuple[tuple[float, ...], tuple[float, ...
     squares = [sum(values) / count for values in zip(*(survey.squares for survey in surveys), strict=True)]
     variances = [max(square - average**2, 0.0) for square, average in zip(squares, mean, strict=True)]
     # A feature that never changes is left at 0 rather than blown up.
-    return tuple(mean), tuple(math.sqrt(variance) or 1.0 for variance in variances)
+    deviations = (math.sqrt(variance) for variance in variances)
+    return tuple(mean), tuple(
+        1.0 if deviation <= ROUNDING * max(1.0, abs(average)) else deviation
+        for deviation, average in zip(deviations, mean, strict=True)
+    )

@@ -1,0 +1,42 @@
+"""Callbacks: print a line now and then, and write everything for TensorBoard.
+
+pip install -c constraints.txt '.[track]' && python examples/callbacks.py
+"""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+from flgames import FLGames, TensorBoard
+from flgames.tracking import Line
+
+
+class Printer:
+    """Tells of every so manyth round."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+
+    def on_round(self, line: Line) -> None:
+        if line["round"] % self.every == 0:
+            print(f"round {line['round'] + 1}: {line['accuracy']:.3f}, clients {line['spread']:.3f} apart")
+
+    def on_end(self, result: Line) -> None:
+        print(f"chose round {result['chosen_round'] + 1}: {result['rule']}")
+
+
+def main(folder: str = "tracked", rounds: str = "200") -> None:
+    torch.manual_seed(0)
+    clients = {}
+    for name in ("north", "south"):
+        inputs = torch.randn(500, 4)
+        clients[name] = inputs, (inputs[:, 0] > 0).long()
+    model = FLGames(rounds=int(rounds), patience=30, callbacks=[Printer(every=20), TensorBoard(folder)])
+    model.fit(clients)
+    print(f"tensorboard --logdir {folder}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
