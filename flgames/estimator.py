@@ -30,7 +30,7 @@ from flgames.files import write_json
 from flgames.methods.fl_games import Game
 from flgames.models import Architecture, Ensemble
 from flgames.play import Observers, Play, Round
-from flgames.presets import LEARNING_RATES, LINEAR_RATE, PATIENCE, PHI_ROUNDS
+from flgames.presets import LEARNING_RATES, PATIENCE, PHI_ROUNDS
 from flgames.rules import Rules
 from flgames.stopping import BIAS_PENALTY, SPREAD_PENALTY, BestRound, Rule, StopBelow, warm_start_rounds
 from flgames.tracking import Callback
@@ -289,7 +289,6 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learnt = not self._is_default_images and any(parameter.requires_grad for parameter in phi.parameters())
         if self.fast and not learnt:
             raise UserError("fast moves phi by full-batch gradients, and here phi has nothing to learn.")
-        rate = LINEAR_RATE if self._is_default_images else LEARNING_RATES[OWN_DATA][0]
         return Rules(
             representation="variable" if learnt else "fixed",
             schedule=self.schedule,  # type: ignore[arg-type]
@@ -299,7 +298,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             local_steps=self.local_steps,
             phi_batches="all" if self.fast else 1,
             batch_size=self.batch_size,
-            learning_rate=self.learning_rate or rate,
+            learning_rate=self.learning_rate or LEARNING_RATES[OWN_DATA][0],
             phi_learning_rate=self.phi_learning_rate,
         )
 

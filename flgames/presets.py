@@ -34,7 +34,7 @@ LEARNING_RATES = {
     "spurious-cifar10": (1e-4, 1e-4, 9e-4),
     "colored-dsprites": (9.5e-4, 9e-4, 2.5e-4),
     "colored-digits": (2.5e-4, 2.5e-4, 2.5e-5),
-    OWN_DATA: (2.5e-4, 2.5e-4, 2.5e-5),
+    OWN_DATA: (3e-3, 3e-3, 2.5e-5),  # ours: where the paper's is too slow for a shortcut to cancel
 }
 
 STOP_BELOW = {
@@ -65,9 +65,6 @@ ROUNDS = {"fixed": 500, "variable": 1000, "fast": 500}
 """A variable phi takes every other round, and the paper's V variants need up to 630, the Fast ones up to 460; a round
 of Fast phi takes seconds."""
 
-
-LINEAR_RATE = 3e-3
-"""Of players that are one linear layer, on the features of images of one's own."""
 
 PHI_ROUNDS = 10
 """Of FedAvg, by which the convolutions that images of one's own are seen through are trained before a game."""

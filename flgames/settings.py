@@ -16,7 +16,6 @@ from flgames.baselines import ALL as BASELINES
 from flgames.data.catalogue import NAMES as BENCHMARKS
 from flgames.data.catalogue import BenchmarkOptions
 from flgames.data.catalogue import benchmark as benchmark_of
-from flgames.data.own.files import likely_kind
 from flgames.data.own.source import NAME as OWN_DATA
 from flgames.errors import UserError, unknown
 from flgames.models import Initialisation
@@ -142,8 +141,6 @@ def _on_own_data(settings: Settings, chosen: Mapping[str, Any]) -> Settings:
     update: dict[str, Any] = {"data": str(folder.absolute())} if folder.exists() else {}
     if "stop_below" not in chosen and settings.patience is None:
         update["patience"] = presets.PATIENCE
-    if "learning_rate" not in chosen and likely_kind(folder, settings.target) == "images":
-        update["learning_rate"] = presets.LINEAR_RATE
     return settings.model_copy(update=update)
 
 

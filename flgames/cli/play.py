@@ -77,7 +77,7 @@ def play(
     local_steps: Annotated[str | None, Option(help="Gradient steps a move: a number, a percentage of the client's batches, all, or a range such as 1-10 from which every client draws its own number once. More steps come nearer to an exact best response. Default: 1.", rich_help_panel=RESPONSE)] = None,
     full_batch: Annotated[bool | None, Option("--full-batch/--mini-batch", help="Take each step on all of the client's samples: gradient descent. Default: mini-batch.", rich_help_panel=RESPONSE)] = None,
     batch_size: Annotated[int | None, Option(help="Samples a mini-batch. Default: 256.", rich_help_panel=RESPONSE)] = None,
-    learning_rate: Annotated[float | None, Option(help="Of the players' optimiser. Default: the paper's for the benchmark.", rich_help_panel=RESPONSE)] = None,
+    learning_rate: Annotated[float | None, Option(help="Of the players' optimiser. Default: the paper's for the benchmark; 0.003 for data of your own.", rich_help_panel=RESPONSE)] = None,
     optimiser: Annotated[str | None, Option(help="adam, kept by the client across rounds (default), or sgd.", rich_help_panel=RESPONSE)] = None,
     representation: Annotated[str | None, Option(help="fixed or variable; the variant says which.", rich_help_panel=PHI)] = None,
     phi_batches: Annotated[str | None, Option(help="Batches in a client's gradient of phi: a number, a percentage, or all. Default: 1.", rich_help_panel=PHI)] = None,
