@@ -22,7 +22,7 @@ from flgames.federation import Weights
 from flgames.inputs import Facts
 from flgames.memory import MODEL
 from flgames.methods.fedavg import FedAvg, FedAvgRules
-from flgames.models import Architecture, MakesOptimiser, Network
+from flgames.models import Architecture, MakesOptimiser, Network, phi_of
 from flgames.play import Play
 
 Module = nn.Module | Callable[..., nn.Module]
@@ -111,8 +111,7 @@ def trained_phi(
     play = Play(method, LocalFederation.of(method, samples, seed, device), seed=seed, rounds=rounds, measure_samples=1)
     play.start()
     play.run()
-    weights = play.server.known.buffers[MODEL].current.weights
-    return {name.removeprefix("0."): each for name, each in weights.items() if name.startswith("0.")}
+    return phi_of(play.server.known.buffers[MODEL].current.weights)
 
 
 def _order(label: Any) -> tuple[str, Any]:

@@ -26,7 +26,7 @@ from flgames.measures import confusion_on, invariance_profile
 from flgames.memory import MODEL
 from flgames.methods.base import Method
 from flgames.methods.fl_games import Game
-from flgames.models import PLAYER, Ensemble
+from flgames.models import PLAYER, Ensemble, phi_of
 from flgames.play import End, Observers, Play, Round
 from flgames.runs import GameFolder, RunFolder
 from flgames.stopping import StopBelow
@@ -156,8 +156,7 @@ class Stage:
         if first.result is None:
             self.play(first, replace(match, entry=before(match.entry)))
         weights = safetensors.torch.load_file(first.path / "model.safetensors")
-        start = f"{PLAYER}{MODEL}/0."  # the joined network is (phi, predictor)
-        return {name.removeprefix(start): tensor for name, tensor in weights.items() if name.startswith(start)}
+        return phi_of({name.removeprefix(f"{PLAYER}{MODEL}/"): tensor for name, tensor in weights.items()})
 
 
 def on_held_out(model: Ensemble, held_out: HeldOut | Unseen | None, device: torch.device) -> dict[str, Any]:

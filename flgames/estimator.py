@@ -32,6 +32,7 @@ from flgames.models import Architecture, Ensemble
 from flgames.play import Observers, Play, Round
 from flgames.presets import LEARNING_RATES, PATIENCE, PHI_ROUNDS
 from flgames.rules import Rules
+from flgames.standardise import Standardise
 from flgames.stopping import BIAS_PENALTY, SPREAD_PENALTY, BestRound, Rule, StopBelow, warm_start_rounds
 from flgames.tracking import Callback
 
@@ -163,7 +164,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         facts = {name: given.look_through(name, data) for name, data in clients.items()}
         shape = given.check_alike(facts)
         labels = assembly.labels_of(facts, self.classes)
-        self._set_up(shape, labels, given.scale_of(facts) if self.representation is None else None)
+        self._set_up(shape, labels, given.ready_for(facts, shape) if self.representation is None else None)
         device = chosen_device(self.device)
         samples = {name: given.Encoded(data, self._numbers, self._ready) for name, data in clients.items()}
         modules = self._modules(assembly.class_weights(self.class_weight, facts, labels))
@@ -258,8 +259,10 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return model
         tensors = safetensors.torch.load_file(path / "weights.safetensors")
         ready = {name.removeprefix("ready/"): each for name, each in tensors.items() if name.startswith("ready/")}
-        scale = (ready["mean"].flatten(), ready["deviation"].flatten()) if ready else None
-        model._set_up(shape, labels, scale)
+        first = Standardise(shape) if ready else None
+        if first:
+            first.load_state_dict(ready)
+        model._set_up(shape, labels, first)
         learnt = {name: each for name, each in tensors.items() if not name.startswith("ready/")}
         model._keep(Ensemble.from_tensors(model._modules(), learnt))
         return model
@@ -270,12 +273,12 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _is_default_images(self) -> bool:
         return self.representation is None and self.predictor is None and len(self.input_shape_) == 3
 
-    def _set_up(self, shape: tuple[int, ...], labels: Sequence[Hashable], scale: tuple[Tensor, Tensor] | None) -> None:
+    def _set_up(self, shape: tuple[int, ...], labels: Sequence[Hashable], ready: nn.Module | None) -> None:
         self.input_shape_ = shape
         self.n_features_in_ = math.prod(shape)
         self.classes_ = _label_array(labels)
         self._numbers = {label: number for number, label in enumerate(labels)}
-        self._ready: nn.Module = given.Scale(*scale, shape) if scale else nn.Identity()
+        self._ready = ready or nn.Identity()
         self._session: Any = None
 
     def _modules(self, weights: Tensor | None = None) -> Architecture:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from flgames.data.clients import Samples
+from flgames.standardise import Standardise
 
 CHUNK = 256
 """Samples a forward pass. The grid is fixed, so that every engine computes the same bits."""
@@ -14,35 +15,14 @@ MOST_BYTES = 2**30
 """Features that would take more than this are computed anew for every batch."""
 
 
-class FeatureScale(nn.Module):
+class FeatureScale(Standardise):
     """The last layer of a phi whose features shall have mean 0 and deviation 1 over the samples of all clients.
 
-    It begins as the identity. When a game starts, every client tells the sums and the sums of squares of its features,
-    and the server sets the two buffers.
+    When a game starts, every client tells the sums and the sums of squares of its features, and the server fits it.
     """
 
-    mean: Tensor
-    scale: Tensor
-
     def __init__(self, features: int) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(features))
-        self.register_buffer("scale", torch.ones(features))
-
-    def forward(self, features: Tensor) -> Tensor:
-        return (features - self.mean) * self.scale
-
-    def fit(self, count: int, sums: Tensor, squares: Tensor) -> None:
-        """Standardise features with these sums over so many samples."""
-        mean = sums / count
-        deviation = (squares / count - mean**2).clamp(min=0).sqrt()
-        self.mean.copy_(mean)
-        # A feature that never changes is left at 0 rather than blown up.
-        self.scale.copy_(torch.where(deviation > NEVER, 1 / deviation, 1.0))
-
-
-NEVER = 1e-6
-"""A deviation below this is rounding."""
+        super().__init__((features,))
 
 
 class FrozenFeatures:

@@ -9,7 +9,7 @@ from torch import nn
 
 from flgames.contest import game_of, load_model
 from flgames.data.benchmark import Benchmark
-from flgames.data.own.layout import Layout, Standardise
+from flgames.data.own.layout import Layout
 from flgames.data.own.source import OwnOptions
 from flgames.deployed import Deployed
 from flgames.errors import UserError, unknown
@@ -53,7 +53,7 @@ class Finished:
 
     @property
     def deployed(self) -> Deployed:
-        return Deployed(Standardise(self.layout) if self.layout else nn.Identity(), self.ensemble)
+        return Deployed(self.layout.ready if self.layout else nn.Identity(), self.ensemble)
 
 
 def finished(path: Path, method: str | None = None, seed: int | None = None, holdout: str | None = None) -> Finished:

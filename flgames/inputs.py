@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from flgames.data.own.layout import ROUNDING
 from flgames.errors import UserError
+from flgames.standardise import Standardise, moments
 
 CHUNK = 512
 """Samples that are looked at together."""
@@ -139,30 +139,11 @@ def check_alike(facts: Mapping[str, Facts]) -> tuple[int, ...]:
     return one.shape
 
 
-def scale_of(facts: Mapping[str, Facts]) -> tuple[Tensor, Tensor]:
-    """Mean and deviation of every channel or column, from sums and counts alone."""
+def ready_for(facts: Mapping[str, Facts], shape: tuple[int, ...]) -> Standardise:
+    """What makes all clients' inputs ready, from their sums and counts alone."""
     count = sum(each.count for each in facts.values())
-    mean = torch.stack([each.sums for each in facts.values()]).sum(0) / count
-    square = torch.stack([each.squares for each in facts.values()]).sum(0) / count
-    deviation = (square - mean**2).clamp(min=0).sqrt()
-    changes = deviation > ROUNDING * mean.abs().clamp(min=1)
-    return mean.float(), torch.where(changes, deviation, 1.0).float()
-
-
-class Scale(nn.Module):
-    """Values with mean 0 and deviation 1, by channel or column."""
-
-    mean: Tensor
-    deviation: Tensor
-
-    def __init__(self, mean: Tensor, deviation: Tensor, shape: tuple[int, ...]) -> None:
-        super().__init__()
-        one_each = (shape[0], 1, 1) if len(shape) == 3 else shape
-        self.register_buffer("mean", mean.reshape(one_each))
-        self.register_buffer("deviation", deviation.reshape(one_each))
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        return (inputs.float() - self.mean) / self.deviation
+    told = list(facts.values())
+    return Standardise(shape).fit(*moments(count, [each.sums for each in told], [each.squares for each in told]))
 
 
 def _features_last(inputs: Tensor) -> Tensor:

@@ -58,6 +58,11 @@ class Architecture:
         return Architecture(lambda: nn.Sequential(self.representation(), self.predictor()), loss=self.loss)
 
 
+def phi_of(joined: Weights) -> Weights:
+    """The representation's part of the weights of :meth:`Architecture.joined`."""
+    return {name.removeprefix("0."): tensor for name, tensor in joined.items() if name.startswith("0.")}
+
+
 class Network(BaseModel):
     """The paper's multi-layer perceptron by default, and what other methods' authors changed in it."""
 

@@ -26,6 +26,7 @@ from flgames.errors import ClientFailure, UserError
 from flgames.features import FeatureScale, FrozenFeatures
 from flgames.runs import RunFolder
 from flgames.settings import resolve
+from flgames.standardise import moments
 from tests.by_hand import ByHand
 from tests.games import same, weights
 from tests.own_data import pictures, table, three_hospitals
@@ -243,7 +244,7 @@ def test_features_are_standardised_by_sums() -> None:
     features = torch.randn(50, 3).double() * torch.tensor([1.0, 5.0, 0.0]) + torch.tensor([0.0, 2.0, 7.0])
     scale = FeatureScale(3)
     assert torch.equal(scale(features.float()), features.float()), "it begins as the identity"
-    scale.fit(50, features.sum(0), (features**2).sum(0))
+    scale.fit(*moments(50, [features.sum(0)], [(features**2).sum(0)]))
     ready = scale(features.float())
     assert ready.mean(0).abs().max() < 1e-5
     assert ready[:, :2].std(0, correction=0).allclose(torch.ones(2), atol=1e-4)

@@ -26,6 +26,7 @@ from flgames.player import Player
 from flgames.rules import Rules, make_optimiser
 from flgames.schedule import turn
 from flgames.server import Server
+from flgames.standardise import moments
 
 
 class Game(Method):
@@ -81,9 +82,9 @@ class Game(Method):
         answers = server.ask("moments", server.clients, Form.of({"sums": like, "squares": like}))
         if missing := [name for name in server.clients if name not in answers]:
             raise ClientFailure(f"A game begins with all of its clients; {', '.join(missing)} did not answer.")
-        sums = torch.stack([answer.tensors["sums"] for answer in answers.values()]).sum(0)
-        squares = torch.stack([answer.tensors["squares"] for answer in answers.values()]).sum(0)
-        layer.fit(sum(server.samples.values()), sums, squares)
+        sums = [answer.tensors["sums"] for answer in answers.values()]
+        squares = [answer.tensors["squares"] for answer in answers.values()]
+        layer.fit(*moments(sum(server.samples.values()), sums, squares))
         server.publish(Action(PHI, 1, snapshot(self.phi)))
 
     def round(self, server: Server, round_: int, seed: int) -> Move:

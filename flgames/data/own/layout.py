@@ -7,23 +7,20 @@ home for.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
-from torch import Tensor, nn
+from torch import Tensor
 
 from flgames.errors import UserError
 from flgames.names import natural
+from flgames.standardise import Standardise, moments
 
 Kind = Literal["images", "table"]
 
 MOST_CLASSES = 1000
-
-ROUNDING = 1e-6
-"""A deviation that is smaller than this, beside its mean, is none."""
 
 
 class Survey(BaseModel):
@@ -69,10 +66,25 @@ class Layout(BaseModel):
         shape = tuple(max(sizes) for sizes in zip(*(survey.shape for survey in surveys.values()), strict=True))
         if side is not None and one.kind == "images":
             shape = (shape[0], side, side)
-        mean, deviation = _moments(list(surveys.values()))
-        if one.kind == "images":
-            mean, deviation = mean[: shape[0]], deviation[: shape[0]]
-        return cls(kind=one.kind, shape=shape, columns=one.columns, classes=classes, mean=mean, deviation=deviation)
+        mean, deviation = moments(
+            sum(survey.count for survey in surveys.values()),
+            [torch.tensor(survey.sums, dtype=torch.float64) for survey in surveys.values()],
+            [torch.tensor(survey.squares, dtype=torch.float64) for survey in surveys.values()],
+        )
+        features = shape[0]  # grey images were told of as coloured ones
+        return cls(
+            kind=one.kind,
+            shape=shape,
+            columns=one.columns,
+            classes=classes,
+            mean=tuple(mean[:features].tolist()),
+            deviation=tuple(deviation[:features].tolist()),
+        )
+
+    @property
+    def ready(self) -> Standardise:
+        """The first layer of every model on such data."""
+        return Standardise(self.shape).fit(torch.tensor(self.mean), torch.tensor(self.deviation))
 
     def indices(self, client: str, labels: list[str]) -> Tensor:
         """Labels as numbers."""
@@ -90,22 +102,6 @@ def lacking(surveys: Mapping[str, Survey]) -> Iterator[str]:
     for name, survey in surveys.items():
         if missing := [label for label in classes if label not in survey.samples]:
             yield f"{name} has no sample of {', '.join(missing)}."
-
-
-class Standardise(nn.Module):
-    """The first layer of every model on own data: raw values in, values with mean 0 and deviation 1 out."""
-
-    mean: Tensor
-    scale: Tensor
-
-    def __init__(self, layout: Layout) -> None:
-        super().__init__()
-        trailing = (1,) * (len(layout.shape) - 1)
-        self.register_buffer("mean", torch.tensor(layout.mean).reshape(-1, *trailing))
-        self.register_buffer("scale", 1 / torch.tensor(layout.deviation).reshape(-1, *trailing))
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        return (inputs.float() - self.mean) * self.scale
 
 
 def _check_alike(first: str, one: Survey, name: str, survey: Survey) -> None:
@@ -135,16 +131,3 @@ def _check_classes(classes: tuple[str, ...]) -> None:
             f"There are {len(classes)} classes, such as {classes[0]} and {classes[1]}: is the target a number? "
             "flgames tells classes apart."
         )
-
-
-def _moments(surveys: list[Survey]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    count = sum(survey.count for survey in surveys)
-    mean = [sum(values) / count for values in zip(*(survey.sums for survey in surveys), strict=True)]
-    squares = [sum(values) / count for values in zip(*(survey.squares for survey in surveys), strict=True)]
-    variances = [max(square - average**2, 0.0) for square, average in zip(squares, mean, strict=True)]
-    # A feature that never changes is left at 0 rather than blown up.
-    deviations = (math.sqrt(variance) for variance in variances)
-    return tuple(mean), tuple(
-        1.0 if deviation <= ROUNDING * max(1.0, abs(average)) else deviation
-        for deviation, average in zip(deviations, mean, strict=True)
-    )

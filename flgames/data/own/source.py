@@ -12,8 +12,9 @@ from torch import Tensor
 
 from flgames.data.benchmark import POOLED
 from flgames.data.own.files import Records, clients_in, read
-from flgames.data.own.layout import Layout, Standardise, Survey
+from flgames.data.own.layout import Layout, Survey
 from flgames.errors import UserError, unknown
+from flgames.standardise import Standardise
 
 NAME = "own-data"
 """What is played instead of a benchmark."""
@@ -62,7 +63,7 @@ class LaidOut:
     @classmethod
     def of(cls, records: Records, layout: Layout) -> LaidOut:
         targets = layout.indices(records.client, records.labels)
-        return cls(records.tensor(layout), targets, Standardise(layout))
+        return cls(records.tensor(layout), targets, layout.ready)
 
     def __len__(self) -> int:
         return len(self.targets)
