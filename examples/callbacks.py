@@ -10,7 +10,7 @@ import sys
 import torch
 
 from flgames import FLGames, TensorBoard
-from flgames.tracking import Line
+from flgames.core.callbacks import Line
 
 
 class Printer:

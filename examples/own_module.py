@@ -13,8 +13,8 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from flgames import FLGames, invariance_profile
-from flgames.data.catalogue import by_name
-from flgames.data.clients import Samples
+from flgames.data.benchmarks.registry import by_name
+from flgames.data.samples import Samples
 
 
 class Painted(Dataset[tuple[torch.Tensor, int]]):

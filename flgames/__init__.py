@@ -1,48 +1,39 @@
-"""FL Games: federated learning whose model keeps working on clients it has never seen."""
+"""FL Games: federated learning whose model keeps working on clients it has never seen.
+
+What most people need is here: the estimator, callbacks and errors. Everything else is imported from its package.
+Names are loaded when they are first used, so that ``import flgames`` takes no time.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flgames.core.callbacks import Callback
+    from flgames.core.tensorboard import TensorBoard
+    from flgames.errors import ClientFailure, Diverged, UserError
+    from flgames.estimator.estimator import FLGames
 
 __version__ = "0.1.0"
 
-from flgames.data.benchmark import Benchmark
-from flgames.data.clients import ArraySamples, HeldOut, Samples, input_shape
-from flgames.data.images import ImageSet
-from flgames.data.spurious import Colour, Patch, SpuriousFeature
-from flgames.engines.local import LocalFederation
-from flgames.estimator import FLGames
-from flgames.measures import InvarianceProfile, invariance_profile
-from flgames.methods.fedavg import FedAvg, FedAvgRules
-from flgames.methods.fl_games import Game
-from flgames.models import Architecture, Ensemble, paper_architecture
-from flgames.play import Observers, Play, Round
-from flgames.rules import Rules
-from flgames.stopping import BestRound, StopBelow
-from flgames.tracking import Callback, TensorBoard
+_HOMES = {
+    "Callback": "flgames.core.callbacks",
+    "ClientFailure": "flgames.errors",
+    "Diverged": "flgames.errors",
+    "FLGames": "flgames.estimator.estimator",
+    "TensorBoard": "flgames.core.tensorboard",
+    "UserError": "flgames.errors",
+}
 
-__all__ = [
-    "Architecture",
-    "ArraySamples",
-    "Benchmark",
-    "BestRound",
-    "Callback",
-    "Colour",
-    "Ensemble",
-    "FLGames",
-    "FedAvg",
-    "FedAvgRules",
-    "Game",
-    "HeldOut",
-    "ImageSet",
-    "InvarianceProfile",
-    "LocalFederation",
-    "Observers",
-    "Patch",
-    "Play",
-    "Round",
-    "Rules",
-    "Samples",
-    "SpuriousFeature",
-    "StopBelow",
-    "TensorBoard",
-    "input_shape",
-    "invariance_profile",
-    "paper_architecture",
-]
+__all__ = ["Callback", "ClientFailure", "Diverged", "FLGames", "TensorBoard", "UserError"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -6,16 +6,40 @@ import difflib
 from collections.abc import Iterable
 
 
-class UserError(Exception):
-    """Something the user gave can't be used: one sentence that says what, what is allowed, and what to do."""
+class UserError(ValueError):
+    """Something the user gave can't be used: one sentence that says what, what is allowed, and what to do.
+
+    It names a knob between backticks, as `batch_size`; the command line turns that into the option's name.
+
+    Examples
+    --------
+    >>> from flgames import UserError
+    >>> issubclass(UserError, ValueError)
+    True
+    """
 
 
 class Diverged(Exception):
-    """A loss became NaN or infinite; the message names the round and the player."""
+    """A loss or a weight became NaN or infinite; the message names the round and the player.
+
+    Examples
+    --------
+    >>> from flgames import Diverged
+    >>> raise Diverged("In round 3: the loss of north became nan: try a smaller learning rate.")
+    Traceback (most recent call last):
+    flgames.errors.Diverged: In round 3: the loss of north became nan: try a smaller learning rate.
+    """
 
 
 class ClientFailure(Exception):
-    """No client answered what the server asked, so that the game can't go on."""
+    """No client answered what the server asked, so that the game can't go on.
+
+    Examples
+    --------
+    >>> from flgames import ClientFailure
+    >>> issubclass(ClientFailure, Exception)
+    True
+    """
 
 
 def unknown(what: str, given: str, known: Iterable[str]) -> UserError:

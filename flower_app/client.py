@@ -1,5 +1,5 @@
 """The ClientApp."""
 
-from flgames.engines.flower_client import client_app
+from flgames.engines.flower.client import client_app
 
 __all__ = ["client_app"]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from flgames.data.benchmark import Benchmark
-from flgames.data.catalogue import by_name
+from flgames.data.benchmarks.benchmark import Benchmark
+from flgames.data.benchmarks.registry import by_name
 from flgames.errors import UserError
 
 MISSING: dict[str, str] = {}

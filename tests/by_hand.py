@@ -10,7 +10,7 @@ from flgames.engines.host import Host
 from flgames.engines.remote import Replies
 from flgames.engines.sites import SiteData
 from flgames.engines.wire import unpack
-from flgames.federation import Weights
+from flgames.models.architecture import Weights
 
 CLIENTS = ("client-1", "client-2", "client-3")
 

@@ -19,7 +19,7 @@ from typing import Any
 import trustme
 
 from flgames.engines import processes
-from flgames.engines.simulation import QUIET
+from flgames.engines.launch import QUIET
 from tests.nvflare_sites import free_port, on_all_cores
 
 BIN = Path(sys.executable).parent

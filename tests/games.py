@@ -7,9 +7,9 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
-from flgames.contest import contest
-from flgames.runs import RunFolder
-from flgames.settings import resolve
+from flgames.runs.runner import contest
+from flgames.runs.folder import RunFolder
+from flgames.runs.settings import resolve
 
 
 def weights(run: Path) -> dict[str, torch.Tensor]:

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 from flgames.cli import app
 from flgames.engines import processes
-from flgames.engines.nvflare_app import STATES
-from flgames.engines.simulation import QUIET
+from flgames.engines.nvflare.app import STATES
+from flgames.engines.launch import QUIET
 
 ADMIN = "admin@example.com"
 NVFLARE = str(Path(sys.executable).parent / "nvflare")

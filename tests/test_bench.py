@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from flgames.bench import compare_stop_rounds, time_rounds
+from flgames.report.bench import compare_stop_rounds, time_rounds
 
 
 def test_a_round_and_its_products_are_timed() -> None:

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 import torch
 
-from flgames.data.benchmark import HELD_OUT, Benchmark, Portion
-from flgames.data.catalogue import NAMES, by_name
-from flgames.data.images import ImageSet
-from flgames.data.spurious import Colour, Patch
+from flgames.data.benchmarks.benchmark import HELD_OUT, Benchmark, Portion
+from flgames.data.benchmarks.registry import NAMES, by_name
+from flgames.data.benchmarks.images import ImageSet
+from flgames.data.benchmarks.spurious import Colour, Patch
 from flgames.errors import UserError
-from flgames.lineup import entries
-from flgames.settings import resolve
-from flgames.stopping import StopBelow
+from flgames.runs.plan import entries
+from flgames.runs.settings import resolve
+from flgames.core.stopping import StopBelow
 from tests.benchmarks import at_hand
 
 SIZES = {
@@ -333,7 +333,7 @@ def test_training_data_stay_bytes_and_are_shared() -> None:
 
 MEMORY = """
 import resource
-from flgames.data.catalogue import by_name
+from flgames.data.benchmarks.registry import by_name
 import torch
 def resident():
     with open("/proc/self/statm") as file:

@@ -16,10 +16,10 @@ import pytest
 from typer.testing import CliRunner
 
 from flgames.cli import app
-from flgames.contest import load_model
-from flgames.data import published
-from flgames.lineup import entries
-from flgames.runs import GameFolder, RunFolder, locked
+from flgames.runs.runner import load_model
+from flgames.data.benchmarks import published
+from flgames.runs.plan import entries
+from flgames.runs.folder import GameFolder, RunFolder, locked
 
 SHORT = ["--rounds", "6", "--against-rounds", "2", "--stop-below", "never", "--threads", "1"]
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from flgames.data.clients import BatchStream
+from flgames.data.samples import BatchStream
 
 
 def test_batches_are_shuffled_epochs_and_pure() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from flgames.schedule import movers
+from flgames.methods.fl_games.schedule import movers
 from tests.toys import play_slopes, squared_rules
 
 

@@ -17,18 +17,19 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from flgames import baselines, paper
+from flgames.runs import baselines
+from flgames.paper import printed as paper
 from flgames.cli import app
-from flgames.compare import Comparison
-from flgames.contest import Stage
-from flgames.data.catalogue import BenchmarkOptions
-from flgames.effort import guessed_seconds
-from flgames.lineup import default_lineup, entry
-from flgames.match import Match
+from flgames.runs.compare import Comparison
+from flgames.runs.runner import Stage
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.runs.effort import guessed_seconds
+from flgames.runs.plan import default_lineup, entry
+from flgames.runs.match import Match
 from flgames.report.comparison import _apart
-from flgames.report.forecast import Forecast, duration
-from flgames.runs import locked
-from flgames.store import Store
+from flgames.cli.ui.forecast import Forecast, duration
+from flgames.runs.folder import locked
+from flgames.runs.store import Store
 
 METHODS = "fedavg,grey-oracle,irm"
 LABEL = "compare-colored-digits-fedavg-grey-oracle-irm-seeds-0-to-1"

@@ -10,8 +10,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from flgames.cli import app
-from flgames.data import published
-from flgames.data.catalogue import NAMES
+from flgames.data.benchmarks import published
+from flgames.data.benchmarks.registry import NAMES
 from tests.benchmarks import at_hand
 
 

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from flgames.cli.compare import compare
-from flgames.cli.data import fetch, show
-from flgames.cli.explain import explain_runs
-from flgames.cli.model import evaluate, export, predict
-from flgames.cli.nvflare import job
-from flgames.cli.play import play
-from flgames.cli.reproduce import reproduce
-from flgames.cli.search import search
-from flgames.data.benchmark import Benchmark
-from flgames.experiments import EXPERIMENTS, Experiment, Scope
+from flgames.cli.commands.compare import compare
+from flgames.cli.commands.data import fetch, show
+from flgames.cli.commands.explain import explain_runs
+from flgames.cli.commands.model import evaluate, export, predict
+from flgames.cli.commands.nvflare import job
+from flgames.cli.commands.play import play
+from flgames.cli.commands.reproduce import reproduce
+from flgames.cli.commands.search import search
+from flgames.data.benchmarks.benchmark import Benchmark
+from flgames.paper.experiments import EXPERIMENTS, Experiment, Scope
 from flgames.report.lines import Line, csv_of
-from flgames.settings import Settings
-from flgames.store import Store
+from flgames.runs.settings import Settings
+from flgames.runs.store import Store
 
 ROOT = Path(__file__).parent.parent
 

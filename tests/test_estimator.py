@@ -16,7 +16,7 @@ from torch.utils.data import Dataset
 
 from flgames import FLGames
 from flgames.errors import UserError
-from flgames.inputs import Streamed
+from flgames.data.own.arrays import Streamed
 
 pytestmark = pytest.mark.filterwarnings("ignore:rounds=.* ended the game")
 

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from flgames.cli import app
-from flgames.data.catalogue import NAMES
-from flgames.presets import VARIANTS
+from flgames.data.benchmarks.registry import NAMES
+from flgames.runs.presets import VARIANTS
 from tests.benchmarks import at_hand
 
 

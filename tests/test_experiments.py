@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from flgames import baselines, experiments, paper
+from flgames.runs import baselines
+from flgames.paper import experiments, printed as paper
 from flgames.cli import app
-from flgames.compare import Comparison
-from flgames.experiments import EXPERIMENTS, Case, Scope, ablations
-from flgames.experiments.case import BENCHMARKS, on
-from flgames.lineup import entry
-from flgames.measures import InvarianceProfile
+from flgames.runs.compare import Comparison
+from flgames.paper.experiments import EXPERIMENTS, Case, Scope
+from flgames.paper import ablations
+from flgames.paper.case import BENCHMARKS, on
+from flgames.runs.plan import entry
+from flgames.evaluation.profile import InvarianceProfile
 from flgames.report import lime
 from flgames.report.drawings import first_below
 from flgames.report.lines import NOT_PLAYED, Line

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from typer.testing import CliRunner
 
 from flgames.cli import app
-from flgames.data.catalogue import by_name
-from flgames.explain import chosen_rows, explain, segments_of
+from flgames.data.benchmarks.registry import by_name
+from flgames.evaluation.lime import chosen_rows, explain, segments_of
 
 HELD_OUT = by_name("colored-digits").held_out_client(0)
 

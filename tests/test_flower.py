@@ -6,7 +6,7 @@ import json
 import tomllib
 from pathlib import Path
 
-from flgames.settings import Settings
+from flgames.runs.settings import Settings
 from tests.flower_sites import APP, deployment
 from tests.games import local_weights, same, weights
 

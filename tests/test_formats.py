@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flgames.data.formats import read_cifar, read_idx_files
-from flgames.data.images import ImageSet
+from flgames.data.benchmarks.formats import read_cifar, read_idx_files
+from flgames.data.benchmarks.images import ImageSet
 from tests.test_sources import small_set, write_idx
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import pytest
 import torch
 
-from flgames.baselines import BASELINES, CHOSEN, GRIDS, PUBLISHED, trials
-from flgames.contest import set_up
-from flgames.data.catalogue import NAMES, BenchmarkOptions
-from flgames.data.clients import PaintedSamples, input_shape
-from flgames.entry import Entry
+from flgames.runs.baselines import BASELINES, CHOSEN, GRIDS, PUBLISHED, trials
+from flgames.runs.runner import set_up
+from flgames.data.benchmarks.registry import NAMES
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.benchmarks.clients import PaintedSamples
+from flgames.data.samples import input_shape
+from flgames.runs.entry import Entry
 from flgames.errors import UserError
-from flgames.lineup import GAMES, default_lineup, entry, game, is_declared
-from flgames.measures import invariance_profile
-from flgames.models import Network
-from flgames.play import Play
-from flgames.report.tables import row_of
-from flgames.settings import resolve
+from flgames.runs.plan import GAMES, default_lineup, entry, game, is_declared
+from flgames.evaluation.profile import invariance_profile
+from flgames.models.mlp import Network
+from flgames.core.loop import Play
+from flgames.report.rows import row_of
+from flgames.runs.settings import resolve
 from tests.benchmarks import at_hand
 from tests.toys import flat
 

@@ -5,9 +5,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flgames.data.catalogue import by_name
-from flgames.data.clients import HeldOut
-from flgames.measures import Counts, InvarianceProfile, TrainingMeasure, invariance_profile, oscillation
+from flgames.data.benchmarks.registry import by_name
+from flgames.data.benchmarks.clients import HeldOut
+from flgames.core.counts import Counts, TrainingMeasure, oscillation
+from flgames.evaluation.profile import InvarianceProfile, invariance_profile
 from flgames.methods.fedbn import by_batch
 
 CPU = torch.device("cpu")

@@ -3,8 +3,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from flgames.federation import Action
-from flgames.memory import PHI, Buffer, InformationSet, MemoryMode, response_terms
+from flgames.core.messages import Action
+from flgames.models.ensemble import PHI
+from flgames.core.information import Buffer, InformationSet
+from flgames.methods.fl_games.config import MemoryMode
+from flgames.methods.fl_games.memory import response_terms
 
 
 def action(version: int, author: str = "a") -> Action:

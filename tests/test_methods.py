@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flgames.data.clients import ArraySamples, Samples
-from flgames.federation import Weights
-from flgames.memory import MODEL
+from flgames.data.samples import ArraySamples, Samples
+from flgames.models.architecture import Weights
+from flgames.core.information import MODEL
 from flgames.methods import irm
-from flgames.methods.base import Method
+from flgames.core.method import Method
 from flgames.methods.fedavg import FedAvg, FedAvgRules
 from flgames.methods.fedbn import FedBN, FedBNRules, normalisation_in
 from flgames.methods.fedgma import FedGMA, FedGMARules
@@ -24,8 +24,9 @@ from flgames.methods.group_dro import GroupDRO, GroupDRORules
 from flgames.methods.irm import IRM, IRMRules
 from flgames.methods.shared_gradient import GradientRules
 from flgames.methods.vrex import VREx, VRExRules
-from flgames.models import Architecture, Ensemble
-from flgames.server import Server
+from flgames.models.architecture import Architecture
+from flgames.models.ensemble import Ensemble
+from flgames.core.server import Server
 from tests.toys import perceptrons, random_clients, seat
 
 SIZES = (2500, 1100, 40)

@@ -16,7 +16,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from flgames.cli import app
-from flgames.finished import finished
+from flgames.runs.load import finished
 from tests.own_data import table, three_hospitals
 
 

@@ -4,10 +4,11 @@ import pytest
 import torch
 from torch import nn
 
-from flgames import layers
-from flgames.methods.fl_games import Game
-from flgames.models import Ensemble, Network, paper_architecture
-from flgames.rules import Rules
+from flgames.models import channels as layers
+from flgames.methods.fl_games.server import Game
+from flgames.models.ensemble import Ensemble
+from flgames.models.mlp import Network, paper_architecture
+from flgames.methods.fl_games.config import Rules
 from tests.toys import flat, perceptrons, random_clients, seat
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flgames.engines.nvflare_app import STATES
+from flgames.engines.nvflare.app import STATES
 from tests.games import local_weights, same, weights
 from tests.nvflare_sites import Sites, sites, write_job
 

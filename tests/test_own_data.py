@@ -10,10 +10,10 @@ import torch
 from PIL import Image
 
 from flgames.data.own.files import LARGEST_SIDE, clients_in, likely_kind, read
-from flgames.data.own.layout import Layout, Survey, lacking
+from flgames.data.own.survey import Layout, Survey, lacking
 from flgames.data.own.source import LaidOut, OwnData, OwnOptions, surveys_of
 from flgames.errors import UserError
-from flgames.names import natural
+from flgames.data.names import natural
 from tests.own_data import SIDE, pictures, table, three_hospitals
 
 

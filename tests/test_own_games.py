@@ -13,20 +13,21 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from flgames.cli import app
-from flgames.confusion import Rates
-from flgames.contest import Interrupted, contest
-from flgames.data.clients import ArraySamples
+from flgames.evaluation.confusion import Rates
+from flgames.runs.runner import Interrupted, contest
+from flgames.data.samples import ArraySamples
 from flgames.data.own.source import surveys_of
 from flgames.engines.host import Host
 from flgames.engines.remote import surveys
-from flgames.engines.serving import serve
+from flgames.engines.serve import serve
 from flgames.engines.sites import SiteData, known_players, number_of_players
 from flgames.engines.wire import pack, unpack
 from flgames.errors import ClientFailure, UserError
-from flgames.features import FeatureScale, FrozenFeatures
-from flgames.runs import RunFolder
-from flgames.settings import resolve
-from flgames.standardise import moments
+from flgames.models.standardise import FeatureScale
+from flgames.core.cache import FrozenFeatures
+from flgames.runs.folder import RunFolder
+from flgames.runs.settings import resolve
+from flgames.models.standardise import moments
 from tests.by_hand import ByHand
 from tests.games import same, weights
 from tests.own_data import pictures, table, three_hospitals

@@ -10,11 +10,13 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flgames.data.clients import ArraySamples, BatchStream
-from flgames.memory import PHI
-from flgames.methods.fl_games import Game
-from flgames.models import Architecture, Ensemble, initial_weights
-from flgames.rules import Rules, steps_of
+from flgames.data.samples import ArraySamples, BatchStream
+from flgames.models.ensemble import PHI
+from flgames.methods.fl_games.server import Game
+from flgames.models.architecture import Architecture, initial_weights
+from flgames.models.ensemble import Ensemble
+from flgames.methods.fl_games.config import Rules
+from flgames.core.steps import steps_of
 from tests.toys import flat, perceptrons, random_clients, seat
 
 

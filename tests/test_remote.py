@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 import torch
 
-from flgames.contest import Interrupted, Stage, in_process
-from flgames.data.catalogue import BenchmarkOptions
-from flgames.data.clients import Samples
+from flgames.runs.runner import Interrupted, Stage, in_process
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.samples import Samples
 from flgames.engines.host import Host, saved_rounds
 from flgames.engines.remote import OVERSIZE, STRIKES, RemoteFederation, Replies
 from flgames.engines.sites import SiteData, check_seats
 from flgames.engines.wire import AnswerHeader, Unreadable, pack, read_answer, unpack
 from flgames.errors import ClientFailure, UserError
-from flgames.federation import Weights
-from flgames.lineup import entry
-from flgames.match import Match
-from flgames.methods.base import Method
-from flgames.names import natural
-from flgames.play import Observers, Play, Round
-from flgames.runs import GameFolder
+from flgames.models.architecture import Weights
+from flgames.runs.plan import entry
+from flgames.runs.match import Match
+from flgames.core.method import Method
+from flgames.data.names import natural
+from flgames.core.loop import Observers, Play, Round
+from flgames.runs.folder import GameFolder
 from tests.by_hand import CLIENTS, ByHand, Spoil
 from tests.toys import flat
 

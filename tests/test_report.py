@@ -6,14 +6,15 @@ import pytest
 import torch
 from rich.console import Console
 
-from flgames.lineup import entries
-from flgames.measures import Counts, InvarianceProfile, TrainingMeasure
-from flgames.methods.base import Move
-from flgames.paper import Figure
-from flgames.play import Round
-from flgames.report.live import LiveLine
-from flgames.report.tables import ACCURACY, COST, Row, long_table
-from flgames.settings import resolve
+from flgames.runs.plan import entries
+from flgames.core.counts import Counts, TrainingMeasure
+from flgames.evaluation.profile import InvarianceProfile
+from flgames.core.method import Move
+from flgames.paper.printed import Figure
+from flgames.core.loop import Round
+from flgames.cli.ui.live import LiveLine
+from flgames.report.rows import ACCURACY, COST, Row, long_table
+from flgames.runs.settings import resolve
 
 
 def a_line(clients: int) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from flgames.rules import Rules, batches_in
-from flgames.schedule import movers, predictor_round, turn
+from flgames.methods.fl_games.config import Rules
+from flgames.core.steps import batches_in
+from flgames.methods.fl_games.schedule import movers, predictor_round, turn
 
 PLAYERS = ("a", "b", "c")
 

@@ -10,13 +10,14 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from flgames import baselines, search
-from flgames.baselines import CHOSEN, SEARCHED, trials
+from flgames.runs import baselines, search
+from flgames.runs.baselines import CHOSEN, SEARCHED, trials
 from flgames.cli import app
-from flgames.data.benchmark import Benchmark
-from flgames.data.catalogue import BenchmarkOptions, by_name
-from flgames.data.clients import Subset
-from flgames.search import Search, parted
+from flgames.data.benchmarks.benchmark import Benchmark
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.benchmarks.registry import by_name
+from flgames.data.samples import Subset
+from flgames.runs.search import Search, parted
 
 CPU = torch.device("cpu")
 DIGITS = BenchmarkOptions(benchmark="colored-digits")

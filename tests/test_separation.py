@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 import torch
 
-from flgames.client import Site
-from flgames.contest import contest, set_up
-from flgames.data.catalogue import by_name
-from flgames.data.clients import HeldOut, Samples
-from flgames.lineup import game
-from flgames.runs import RunFolder
-from flgames.settings import resolve
+from flgames.core.client import Site
+from flgames.runs.runner import contest, set_up
+from flgames.data.benchmarks.registry import by_name
+from flgames.data.benchmarks.clients import HeldOut
+from flgames.data.samples import Samples
+from flgames.runs.plan import game
+from flgames.runs.folder import RunFolder
+from flgames.runs.settings import resolve
 
 
 def reachable(root: Any) -> list[Any]:

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import pytest
 import torch
 
-from flgames.engines.local import LocalFederation
+from flgames.core.local import LocalFederation
 from flgames.errors import ClientFailure
-from flgames.federation import Answers, Ask
+from flgames.core.messages import Answers, Ask
 from flgames.methods.fedavg import FedAvg, FedAvgRules
-from flgames.methods.fl_games import Game
-from flgames.rules import Rules
-from flgames.server import Server
+from flgames.methods.fl_games.server import Game
+from flgames.methods.fl_games.config import Rules
+from flgames.core.server import Server
 from tests.toys import SQUARED, flat, one_sample_each, perceptrons, random_clients, seat, slopes, squared_rules
 
 WEIGHT = 4

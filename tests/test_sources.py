@@ -20,11 +20,11 @@ import numpy as np
 import pytest
 import trustme
 
-from flgames.data import published, sources
-from flgames.data.formats import IDX_FILES, read_idx_files
-from flgames.data.images import ImageSet
-from flgames.data.published import ALL, CIFAR10, Published
-from flgames.data.sources import DebianPackage, Folder, Listener, Mirror, NpmPackage, Source
+from flgames.data.benchmarks import published, mirrors as sources
+from flgames.data.benchmarks.formats import IDX_FILES, read_idx_files
+from flgames.data.benchmarks.images import ImageSet
+from flgames.data.benchmarks.published import ALL, CIFAR10, Published
+from flgames.data.benchmarks.mirrors import DebianPackage, Folder, Listener, Mirror, NpmPackage, Source
 from flgames.errors import UserError
 
 
@@ -326,7 +326,7 @@ FETCH = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from flgames.data.sources import Mirror
+from flgames.data.benchmarks.mirrors import Mirror
 from tests import test_sources
 big = test_sources.small_set(side=300)
 images = test_sources.toy(Mirror(sys.argv[2], test_sources.ARCHIVES), images=big)

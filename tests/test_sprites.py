@@ -9,21 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flgames.data import sprites as module
-from flgames.data.catalogue import by_name
-from flgames.data.sprites import (
-    FACTORS,
-    ORIENTATIONS,
-    PUBLISHED_FILE,
-    RENDERED,
-    SCALES,
-    SHAPES,
-    PublishedSprites,
-    RenderedSprites,
-    factors,
-    picture,
-    sprites,
-)
+from flgames.data.benchmarks import sprites as module
+from flgames.data.benchmarks.registry import by_name
+from flgames.data.benchmarks.sprites import FACTORS, ORIENTATIONS, PUBLISHED_FILE, RENDERED, SCALES, SHAPES, PublishedSprites, RenderedSprites, factors, picture, sprites
 from flgames.errors import UserError
 
 RENDERER = RenderedSprites()

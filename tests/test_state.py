@@ -9,20 +9,20 @@ import pytest
 import torch
 from torch import nn
 
-from flgames.methods.base import Method
+from flgames.core.method import Method
 from flgames.methods.fedavg import FedAvg, FedAvgRules
 from flgames.methods.fedbn import FedBN, FedBNRules
 from flgames.methods.fedgma import FedGMA, FedGMARules
 from flgames.methods.fedprox import FedProx, FedProxRules
 from flgames.methods.fedsgd import FedSGD
-from flgames.methods.fl_games import Game
+from flgames.methods.fl_games.server import Game
 from flgames.methods.group_dro import GroupDRO, GroupDRORules
 from flgames.methods.irm import IRM, IRMRules
 from flgames.methods.shared_gradient import GradientRules
 from flgames.methods.vrex import VREx, VRExRules
-from flgames.models import Architecture
-from flgames.play import Observers, Play
-from flgames.rules import Rules
+from flgames.models.architecture import Architecture
+from flgames.core.loop import Observers, Play
+from flgames.methods.fl_games.config import Rules
 from tests.toys import flat, perceptrons, random_clients, set_up
 
 

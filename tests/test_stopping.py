@@ -5,11 +5,11 @@ import itertools
 import pytest
 import torch
 
-from flgames.measures import Counts, TrainingMeasure
-from flgames.methods.fl_games import Game
-from flgames.play import Observers, Play, Round
-from flgames.rules import Rules
-from flgames.stopping import BestRound, StopBelow, warm_start_rounds
+from flgames.core.counts import Counts, TrainingMeasure
+from flgames.methods.fl_games.server import Game
+from flgames.core.loop import Observers, Play, Round
+from flgames.methods.fl_games.config import Rules
+from flgames.core.stopping import BestRound, StopBelow, warm_start_rounds
 from tests.toys import perceptrons, random_clients, set_up
 
 

@@ -8,15 +8,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flgames.data.clients import ArraySamples, Samples
-from flgames.engines.local import LocalFederation
-from flgames.methods.base import Method
-from flgames.methods.fl_games import Game
-from flgames.models import Architecture
-from flgames.play import Play
-from flgames.rules import Rules
-from flgames.server import Server
-from flgames.stopping import Rule
+from flgames.data.samples import ArraySamples, Samples
+from flgames.core.local import LocalFederation
+from flgames.core.method import Method
+from flgames.methods.fl_games.server import Game
+from flgames.models.architecture import Architecture
+from flgames.core.loop import Play
+from flgames.methods.fl_games.config import Rules
+from flgames.core.server import Server
+from flgames.core.stopping import Rule
 
 
 class Slope(nn.Linear):

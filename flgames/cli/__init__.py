@@ -7,15 +7,16 @@ from typing import Annotated
 import typer
 
 from flgames import __version__
-from flgames.cli.bench import bench
-from flgames.cli.compare import compare
-from flgames.cli.data import data
-from flgames.cli.explain import explain_runs
-from flgames.cli.model import evaluate, export, predict
-from flgames.cli.nvflare import nvflare
-from flgames.cli.play import play
-from flgames.cli.reproduce import reproduce
-from flgames.cli.search import search
+from flgames.cli.commands.bench import bench
+from flgames.cli.commands.compare import compare
+from flgames.cli.commands.data import data
+from flgames.cli.commands.explain import explain_runs
+from flgames.cli.commands.knobs import knobs_table
+from flgames.cli.commands.model import evaluate, export, predict
+from flgames.cli.commands.nvflare import nvflare
+from flgames.cli.commands.play import play
+from flgames.cli.commands.reproduce import reproduce
+from flgames.cli.commands.search import search
 
 app = typer.Typer(
     help="FL Games: federated learning whose model keeps working on clients it has never seen.",
@@ -35,6 +36,7 @@ app.command("explain")(explain_runs)
 app.add_typer(data)
 app.add_typer(nvflare)
 app.command()(bench)
+app.command("knobs")(knobs_table)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,1 +1,1 @@
-"""Benchmarks and the samples of clients."""
+"""What clients learn from: samples, benchmarks by name, and data that people bring."""

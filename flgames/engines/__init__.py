@@ -1,1 +1,1 @@
-"""Engines: where the clients live."""
+"""The same messages across processes and machines. Every engine is a package of this folder."""

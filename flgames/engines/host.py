@@ -20,15 +20,16 @@ from typing import Any, Protocol
 
 import torch
 
-from flgames.client import Client, Site
-from flgames.data.clients import Samples, input_shape
-from flgames.data.own.layout import Survey
+from flgames.core.client import Client, Site
+from flgames.core.messages import Ask
+from flgames.core.state import State, taken
+from flgames.data.own.survey import Survey
+from flgames.data.samples import Samples, input_shape
 from flgames.devices import chosen_device
 from flgames.engines.wire import pack, pack_answer, read_ask, unpack
 from flgames.errors import UserError
-from flgames.federation import Ask
 from flgames.files import write_atomically
-from flgames.match import Match
+from flgames.runs.match import Match
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """What clients and runs may be called: their names become folders."""
 
 
-class Holding(Protocol):
+class SiteDataSource(Protocol):
     """What a site has."""
 
     def samples(self, match: Match) -> Samples:
@@ -53,7 +54,7 @@ class OutOfStep(Exception):
 
 
 @dataclass
-class Seat:
+class Session:
     """A client in a match, and the last question that it has answered."""
 
     client: Client
@@ -70,7 +71,7 @@ class Host:
     ----------
     name
         The client's name.
-    holding
+    source
         What it has: samples for a match, and what may be known of data of its own.
     disk
         Where its states are kept.
@@ -78,13 +79,13 @@ class Host:
         Whether the engine may ask the next question in another process: then the state is written after every answer.
     """
 
-    def __init__(self, name: str, holding: Holding, disk: Path, forgets: bool = False) -> None:
+    def __init__(self, name: str, source: SiteDataSource, disk: Path, forgets: bool = False) -> None:
         self.name = as_folder(name)
-        self.holding = holding
+        self.source = source
         self.disk = disk
         self.forgets = forgets
         self._lock = threading.Lock()
-        self._seat: Seat | None = None
+        self._session: Session | None = None
 
     def handle(self, payload: bytes) -> bytes:
         """Answer a payload. What goes wrong is an answer too: the server hears the reason, this site's log the rest."""
@@ -96,89 +97,89 @@ class Host:
                 number = header.get("number", 0)
                 torch.set_num_threads(header["threads"])
                 if header["kind"] == "survey":
-                    survey = self.holding.survey(str(header["data"]), header["target"])
+                    survey = self.source.survey(str(header["data"]), header["target"])
                     return pack({"client": self.name, "number": 0, "survey": survey.model_dump()})
-                seat = self._seat_for(header)
+                session = self._session_for(header)
                 match header["kind"]:
                     case "ask":
-                        return self._answer(seat, read_ask(header, tensors))
+                        return self._answer(session, read_ask(header, tensors))
                     case "save":
-                        self._save(seat, int(header["round"]), header["keep"])
+                        self._save(session, int(header["round"]), header["keep"])
                     case "restore":
-                        self._restore(seat, int(header["round"]))
+                        self._restore(session, int(header["round"]))
                     case "leave":
-                        self._leave(seat)
+                        self._leave(session)
                     case "rounds":
                         pass
                     case unknown:
                         raise ValueError(f"{unknown!r} is nothing that a client can do")
-                return pack({"client": self.name, "number": 0, "rounds": saved_rounds(seat.folder)})
+                return pack({"client": self.name, "number": 0, "rounds": saved_rounds(session.folder)})
             except Exception as error:
                 log.exception("%s could not answer", self.name)
                 reason = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
                 return pack({"client": self.name, "number": number, "error": reason})
 
-    def _answer(self, seat: Seat, ask: Ask) -> bytes:
+    def _answer(self, session: Session, ask: Ask) -> bytes:
         if ask.after is None:
-            seat.client.forget()
-        elif ask.after != seat.answered:
-            raise OutOfStep(f"the server goes on from question {ask.after}, and {self.name} from {seat.answered}")
+            session.client.forget()
+        elif ask.after != session.answered:
+            raise OutOfStep(f"the server goes on from question {ask.after}, and {self.name} from {session.answered}")
         # Until the answer is ready nobody knows how far the client came.
-        seat.answered = None
-        answer = pack_answer(self.name, ask, seat.client.answer(ask))
-        seat.answered = ask.number
+        session.answered = None
+        answer = pack_answer(self.name, ask, session.client.answer(ask))
+        session.answered = ask.number
         if self.forgets:
-            self._write_now(seat)
+            self._write_now(session)
         return answer
 
-    def _seat_for(self, header: Mapping[str, Any]) -> Seat:
-        run, match = as_folder(header["run"]), Match.from_dict(header["match"])
+    def _session_for(self, header: Mapping[str, Any]) -> Session:
+        run, match = as_folder(header["run"]), Match.model_validate(header["match"])
         folder = self.disk / self.name / run / match.key
         begins = header["kind"] == "ask" and header["task"] == "introduce"
         if begins:  # whatever is there under this name belongs to a game that nobody will go on with
             shutil.rmtree(folder, ignore_errors=True)
-        if begins or self._seat is None or self._seat.folder != folder:
-            samples = self.holding.samples(match)
-            method = match.entry.make(input_shape({self.name: samples}), match.source.classes)
+        if begins or self._session is None or self._session.folder != folder:
+            samples = self.source.samples(match)
+            method = match.entry.make(input_shape({self.name: samples}), match.classes)
             site = Site(self.name, samples, match.seed, chosen_device(header["device"]))
             # One match at a time: a run plays them one after the other.
-            self._seat = Seat(method.client(site), folder)
-        if self.forgets and _stamp(folder / "now.pt") != self._seat.written:
-            self._load(self._seat, "now.pt")
-        return self._seat
+            self._session = Session(method.client(site), folder)
+        if self.forgets and _stamp(folder / "now.pt") != self._session.written:
+            self._load(self._session, "now.pt")
+        return self._session
 
-    def _save(self, seat: Seat, round_: int, keep: Collection[int]) -> None:
-        _write(seat.folder / f"round-{round_}.pt", _state(seat))
-        for old in set(saved_rounds(seat.folder)) - {round_, *keep}:
-            (seat.folder / f"round-{old}.pt").unlink(missing_ok=True)
+    def _save(self, session: Session, round_: int, keep: Collection[int]) -> None:
+        _write(session.folder / f"round-{round_}.pt", _state(session))
+        for old in set(saved_rounds(session.folder)) - {round_, *keep}:
+            (session.folder / f"round-{old}.pt").unlink(missing_ok=True)
 
-    def _restore(self, seat: Seat, round_: int) -> None:
-        rounds = saved_rounds(seat.folder)
+    def _restore(self, session: Session, round_: int) -> None:
+        rounds = saved_rounds(session.folder)
         if round_ in rounds:
-            self._load(seat, f"round-{round_}.pt")
+            self._load(session, f"round-{round_}.pt")
         else:
             if rounds:  # its moments and moves are of another round, but they are its own
-                self._load(seat, f"round-{max(rounds)}.pt")
-            seat.answered = None
+                self._load(session, f"round-{max(rounds)}.pt")
+            session.answered = None
         if self.forgets:
-            self._write_now(seat)
+            self._write_now(session)
         if round_ not in rounds:
             raise OutOfStep(f"{self.name} has no state of round {round_}, but of {rounds or 'none'}: it is told again")
 
-    def _leave(self, seat: Seat) -> None:
-        shutil.rmtree(seat.folder, ignore_errors=True)
-        self._seat = None
+    def _leave(self, session: Session) -> None:
+        shutil.rmtree(session.folder, ignore_errors=True)
+        self._session = None
 
-    def _write_now(self, seat: Seat) -> None:
-        _write(seat.folder / "now.pt", _state(seat))
-        seat.written = _stamp(seat.folder / "now.pt")
+    def _write_now(self, session: Session) -> None:
+        _write(session.folder / "now.pt", _state(session))
+        session.written = _stamp(session.folder / "now.pt")
 
-    def _load(self, seat: Seat, name: str) -> None:
-        path = seat.folder / name
-        seat.written = _stamp(path)
-        state: Mapping[str, Any] = torch.load(path, weights_only=True, map_location=seat.client.site.device)
-        seat.client.load_state_dict(state["client"])
-        seat.answered = state["answered"]
+    def _load(self, session: Session, name: str) -> None:
+        path = session.folder / name
+        session.written = _stamp(path)
+        state: State = torch.load(path, weights_only=True, map_location=session.client.site.device)
+        session.client.load_state_dict(taken(state, "client", dict))
+        session.answered = taken(state, "answered", int) if state["answered"] is not None else None
 
 
 def as_folder(name: str) -> str:
@@ -193,11 +194,11 @@ def saved_rounds(folder: Path) -> list[int]:
     return sorted(int(path.stem.removeprefix("round-")) for path in folder.glob("round-*.pt"))
 
 
-def _state(seat: Seat) -> dict[str, Any]:
-    return {"client": seat.client.state_dict(), "answered": seat.answered}
+def _state(session: Session) -> State:
+    return {"client": session.client.state_dict(), "answered": session.answered}
 
 
-def _write(path: Path, state: dict[str, Any]) -> None:
+def _write(path: Path, state: State) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     buffer = io.BytesIO()
     torch.save(state, buffer)

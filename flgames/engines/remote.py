@@ -8,11 +8,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from flgames.data.own.layout import Survey
+from flgames.core.messages import Answer, Answers, Ask, Saved
+from flgames.core.state import State
+from flgames.data.own.survey import Survey
 from flgames.engines.wire import SURVEY, AnswerHeader, Unreadable, allowed_bytes, pack, pack_ask, read_answer
 from flgames.errors import ClientFailure
-from flgames.federation import Answer, Answers, Ask, Saved, Weights
-from flgames.match import Match
+from flgames.models.architecture import Weights
+from flgames.runs.match import Match
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +66,7 @@ class RemoteFederation:
         """Refused answers in a row, by client and task: one who counts well may still answer badly."""
         self.excluded: dict[str, str] = {}
         self._players = frozenset(match.players)
-        self._header = {"run": run, "match": match.as_dict(), "threads": threads, "device": device}
+        self._header = {"run": run, "match": match.model_dump(mode="json"), "threads": threads, "device": device}
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -107,7 +109,7 @@ class RemoteFederation:
         common = [set(header.rounds) for header in done.values()]
         return set.intersection(*common) if common else set()
 
-    def restore(self, round_: int, states: dict[str, Any]) -> dict[str, str]:
+    def restore(self, round_: int, states: Mapping[str, State]) -> dict[str, str]:
         _, failed = self._tell({"kind": "restore", "round": round_})
         return failed
 

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from flgames.data.catalogue import benchmark
-from flgames.data.clients import Samples
+from flgames.data.benchmarks.registry import benchmark
+from flgames.data.names import natural
 from flgames.data.own.files import clients_in, read
-from flgames.data.own.layout import Survey
 from flgames.data.own.source import OwnData, path_of
+from flgames.data.own.survey import Survey
+from flgames.data.samples import Samples
 from flgames.errors import UserError, unknown
-from flgames.lineup import EACH
-from flgames.match import Match
-from flgames.names import natural
-from flgames.settings import Settings
+from flgames.runs.match import Match
+from flgames.runs.plan import EACH
+from flgames.runs.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class SiteData:
         return read(self.client, self.path or path_of(data, self.client), target).survey()
 
     def samples(self, match: Match) -> Samples:
-        source = match.source
-        if isinstance(source, OwnData):
-            return source.samples(self.client, self.path)
-        clients = source.training_clients(match.seed)
+        data = match.data()
+        if isinstance(data, OwnData):
+            return data.samples(self.client, self.path)
+        clients = data.training_clients()
         if self.client not in clients:
             raise unknown("client of this benchmark", self.client, clients)
         return clients[self.client]
@@ -46,9 +46,9 @@ class SiteData:
 def known_players(settings: Settings) -> tuple[str, ...] | None:
     """Who will play, where that is known before they are there: None for own data that lie elsewhere."""
     if settings.data is None:
-        return tuple(benchmark(settings).flips)
+        return tuple(benchmark(settings.source).flips)
     folder = Path(settings.data)
-    if settings.clients is not None or not folder.is_dir():
+    if settings.source.clients is not None or not folder.is_dir():
         return None
     found = tuple(clients_in(folder))
     if settings.holdout not in (None, EACH, *found):
@@ -59,16 +59,15 @@ def known_players(settings: Settings) -> tuple[str, ...] | None:
 def number_of_players(settings: Settings) -> int:
     """How many clients a game begins with."""
     players = known_players(settings)
-    if players is None and settings.clients is None:
-        raise UserError(f"{settings.data} is not on this machine: say how many sites play, with --clients.")
-    return len(players) if players is not None else int(settings.clients or 0)
+    if players is None and settings.source.clients is None:
+        raise UserError(f"{settings.data} is not on this machine: say how many sites play, with `clients`.")
+    return len(players) if players is not None else int(settings.source.clients or 0)
 
 
-def check_seats(match: Match, clients: Iterable[str]) -> None:
+def check_players(match: Match, clients: Iterable[str]) -> None:
     """Every client of a match must be played by somebody, or the figures are those of another one."""
     wanted, there = set(match.players), set(clients)
     if not wanted <= there:
         raise UserError(
-            f"{match.source.title} is played by {', '.join(natural(wanted))}; "
-            f"here are {', '.join(natural(there)) or 'none'}."
+            f"{match.title} is played by {', '.join(natural(wanted))}; here are {', '.join(natural(there)) or 'none'}."
         )

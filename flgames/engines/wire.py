@@ -13,8 +13,9 @@ import safetensors
 import safetensors.torch
 from pydantic import BaseModel, ConfigDict, StrictFloat, StrictInt, StrictStr, ValidationError
 
-from flgames.data.own.layout import Survey
-from flgames.federation import Action, Answer, Ask, Weights
+from flgames.core.messages import Action, Answer, Ask
+from flgames.data.own.survey import Survey
+from flgames.models.architecture import Weights
 
 LENGTH = 8
 """Bytes at the beginning that say how long the header is."""

@@ -1,5 +1,1 @@
-"""Methods: one file each, one contract for all."""
-
-from flgames.methods.base import Method, Move
-
-__all__ = ["Method", "Move"]
+"""Methods: one file each, one contract for all. FL Games, which is more than a file, has a folder."""

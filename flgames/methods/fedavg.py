@@ -9,29 +9,30 @@ One model for all: each client trains it for some steps, the server takes the me
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
-from flgames.client import Client, Site, Task
-from flgames.data.clients import BatchStream
-from flgames.federation import Action, Answer, Weights
-from flgames.memory import MODEL
-from flgames.methods.base import Method, Move, combine, losses_of, shares_by_size
-from flgames.models import Architecture, initial_weights, snapshot
-from flgames.rules import OptimiserName, Share, batches_in, make_optimiser
+from flgames.core.client import Client, Site, Task
+from flgames.core.gradients import combine, losses_of, shares_by_size
+from flgames.core.knobs import OptimiserName, Share
+from flgames.core.messages import MODEL, Action, Answer
+from flgames.core.method import Method, Move
+from flgames.core.server import Server
+from flgames.core.state import State, taken
+from flgames.core.steps import batches_in, make_optimiser
+from flgames.data.samples import BatchStream
+from flgames.models.architecture import Architecture, Weights, initial_weights, snapshot
 from flgames.seeds import torch_seed
-from flgames.server import Server
 
 
-class FedAvgRules(BaseModel):
+class FedAvgConfig(BaseModel):
     """FedAvg's knobs. The paper gives none for its baselines; these are ours.
 
     Examples
     --------
-    >>> from flgames import FedAvgRules
-    >>> FedAvgRules(learning_rate=0.1).local_steps
+    >>> from flgames.methods.fedavg import FedAvgConfig
+    >>> FedAvgConfig(learning_rate=0.1).local_steps
     10
     """
 
@@ -43,15 +44,15 @@ class FedAvgRules(BaseModel):
     optimiser: OptimiserName = "adam"
 
 
-class Trainer(Client):
+class FedAvgClient(Client):
     """A client that trains the shared model on its own samples, with a new optimiser each round."""
 
-    def __init__(self, site: Site, architecture: Architecture, rules: FedAvgRules) -> None:
+    def __init__(self, site: Site, architecture: Architecture, config: FedAvgConfig) -> None:
         super().__init__(site, architecture)
-        self.rules = rules
+        self.config = config
         self.rounds = 0
-        self.batches = BatchStream(len(site.samples), rules.batch_size, site.seed, site.name, "moves")
-        self.steps = batches_in(rules.local_steps, len(site.samples), rules.batch_size)
+        self.batches = BatchStream(len(site.samples), config.batch_size, site.seed, site.name, "moves")
+        self.steps = batches_in(config.local_steps, len(site.samples), config.batch_size)
 
     def tasks(self) -> dict[str, Task]:
         return super().tasks() | {"train": self.train}
@@ -60,7 +61,7 @@ class Trainer(Client):
         """Some steps from the current model; the new weights and the mean loss."""
         self.predictor.load_state_dict(self.shared_model())
         self.predictor.train()
-        optimiser = make_optimiser(self.rules.optimiser, self.predictor.parameters(), self.rules.learning_rate)
+        optimiser = make_optimiser(self.config.optimiser, self.predictor.parameters(), self.config.learning_rate)
         total = 0.0
         with torch_seed(self.site.seed, "move", self.site.name, self.rounds):
             for number in range(self.rounds * self.steps, (self.rounds + 1) * self.steps):
@@ -81,12 +82,12 @@ class Trainer(Client):
         """What one step descends."""
         return self.loss(self.predictor(inputs), targets)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         return super().state_dict() | {"rounds": self.rounds}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        self.rounds = state["rounds"]
+        self.rounds = taken(state, "rounds", int)
 
 
 class FedAvg(Method):
@@ -94,17 +95,20 @@ class FedAvg(Method):
 
     Examples
     --------
-    >>> from flgames import FedAvg, FedAvgRules, paper_architecture
-    >>> FedAvg(paper_architecture((4,), 2, variable=False), FedAvgRules(local_steps=5)).rules.local_steps
+    >>> from flgames.methods.fedavg import FedAvg, FedAvgConfig
+    >>> from flgames.models.mlp import paper_architecture
+    >>> FedAvg(paper_architecture((4,), 2, variable=False), FedAvgConfig(local_steps=5)).config.local_steps
     5
     """
 
-    def __init__(self, architecture: Architecture, rules: FedAvgRules | None = None) -> None:
-        self.architecture = architecture.joined()
-        self.rules = rules or FedAvgRules()
+    Config = FedAvgConfig
 
-    def client(self, site: Site) -> Trainer:
-        return Trainer(site, self.architecture, self.rules)
+    def __init__(self, architecture: Architecture, config: FedAvgConfig | None = None) -> None:
+        self.architecture = architecture.joined()
+        self.config = config or FedAvgConfig()
+
+    def client(self, site: Site) -> FedAvgClient:
+        return FedAvgClient(site, self.architecture, self.config)
 
     def start(self, server: Server, seed: int) -> None:
         server.publish(Action(MODEL, 0, initial_weights(self.architecture.predictor, seed, MODEL)))

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from flgames.client import Site
-from flgames.federation import Action, Answer, Weights
-from flgames.memory import MODEL
-from flgames.methods.base import combine, shares_by_size
-from flgames.methods.fedavg import FedAvg, FedAvgRules, Trainer
-from flgames.models import Architecture, Ensemble, initial_weights
-from flgames.server import Server
+from flgames.core.client import Site
+from flgames.core.gradients import combine, shares_by_size
+from flgames.core.messages import MODEL, Action, Answer
+from flgames.core.server import Server
+from flgames.core.state import State, taken
+from flgames.methods.fedavg import FedAvg, FedAvgClient, FedAvgConfig
+from flgames.models.architecture import Architecture, Weights, initial_weights
+from flgames.models.ensemble import Ensemble
 
 
 def normalisation_in(module: nn.Module) -> set[str]:
@@ -45,16 +46,16 @@ def by_batch(module: nn.Module) -> nn.Module:
     return module
 
 
-class FedBNRules(FedAvgRules):
+class FedBNConfig(FedAvgConfig):
     unseen: Literal["mean", "batch"] = "mean"
     """What an unseen client plays: the mean of the clients' logits, or the statistics of its own batches."""
 
 
-class NormalisingTrainer(Trainer):
+class FedBNClient(FedAvgClient):
     """A client with a batch normalisation of its own."""
 
-    def __init__(self, site: Site, architecture: Architecture, rules: FedAvgRules) -> None:
-        super().__init__(site, architecture, rules)
+    def __init__(self, site: Site, architecture: Architecture, config: FedAvgConfig) -> None:
+        super().__init__(site, architecture, config)
         self.private = normalisation_in(self.predictor)
         self.own: Weights = {}
 
@@ -76,26 +77,28 @@ class NormalisingTrainer(Trainer):
         mine = Action(self.site.name, current.version, self.shared_model())
         return self.count_terms([(1.0, mine)], samples)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         return super().state_dict() | {"own": self.own}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        self.own = state["own"]
+        self.own = taken(state, "own", dict)
 
 
 class FedBN(FedAvg):
     """Federated averaging of everything but batch normalisation."""
 
-    rules: FedBNRules
+    Config = FedBNConfig
 
-    def __init__(self, architecture: Architecture, rules: FedBNRules | None = None) -> None:
-        super().__init__(architecture, rules or FedBNRules())
+    config: FedBNConfig
+
+    def __init__(self, architecture: Architecture, config: FedBNConfig | None = None) -> None:
+        super().__init__(architecture, config or FedBNConfig())
         self.private = normalisation_in(self.architecture.predictor())
         self.own: dict[str, Weights] = {}
 
-    def client(self, site: Site) -> NormalisingTrainer:
-        return NormalisingTrainer(site, self.architecture, self.rules)
+    def client(self, site: Site) -> FedBNClient:
+        return FedBNClient(site, self.architecture, self.config)
 
     def start(self, server: Server, seed: int) -> None:
         super().start(server, seed)
@@ -109,21 +112,21 @@ class FedBN(FedAvg):
 
     @property
     def learnt(self) -> Architecture:
-        if self.rules.unseen == "mean":
+        if self.config.unseen == "mean":
             return self.architecture
         return replace(self.architecture, predictor=lambda: by_batch(self.architecture.predictor()))
 
     def ensemble(self, server: Server) -> Ensemble:
         shared = server.known.buffers[MODEL].current.weights
-        if self.rules.unseen == "mean":
+        if self.config.unseen == "mean":
             return Ensemble(self.learnt, {client: shared | own for client, own in self.own.items()})
         whole = shared | combine(self.own, shares_by_size(server.samples, self.own))
         names = self.learnt.predictor().state_dict()
         return Ensemble(self.learnt, {MODEL: {name: whole[name] for name in names}})
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         return super().state_dict() | {"own": self.own}
 
-    def load_state_dict(self, state: dict[str, Any], server: Server) -> None:
+    def load_state_dict(self, state: State, server: Server) -> None:
         super().load_state_dict(state, server)
-        self.own = state["own"]
+        self.own = taken(state, "own", dict)

@@ -14,15 +14,14 @@ from collections.abc import Mapping
 import torch
 from pydantic import Field
 
-from flgames.federation import Weights
-from flgames.memory import MODEL
-from flgames.methods.base import combine
-from flgames.methods.fedavg import FedAvg, FedAvgRules
-from flgames.models import Architecture
-from flgames.server import Server
+from flgames.core.gradients import combine
+from flgames.core.messages import MODEL
+from flgames.core.server import Server
+from flgames.methods.fedavg import FedAvg, FedAvgConfig
+from flgames.models.architecture import Architecture, Weights
 
 
-class FedGMARules(FedAvgRules):
+class FedGMAConfig(FedAvgConfig):
     tau: float = Field(default=0.4, ge=0, le=1)
     server_rate: float = Field(default=1.0, gt=0)
 
@@ -30,10 +29,12 @@ class FedGMARules(FedAvgRules):
 class FedGMA(FedAvg):
     """Federated averaging of what clients agree on."""
 
-    rules: FedGMARules
+    Config = FedGMAConfig
 
-    def __init__(self, architecture: Architecture, rules: FedGMARules | None = None) -> None:
-        super().__init__(architecture, rules or FedGMARules())
+    config: FedGMAConfig
+
+    def __init__(self, architecture: Architecture, config: FedGMAConfig | None = None) -> None:
+        super().__init__(architecture, config or FedGMAConfig())
 
     def merge(self, server: Server, weights: Mapping[str, Weights], by_size: Mapping[str, float]) -> Weights:
         before = server.known.buffers[MODEL].current.weights
@@ -46,6 +47,6 @@ class FedGMA(FedAvg):
             old = old.to(mean[name].device)
             signs = torch.stack([(own[name] - old).sign() for own in weights.values()])
             agreement = signs.mean(0).abs()
-            mask = torch.where(agreement >= self.rules.tau, 1.0, agreement)
-            merged[name] = old + self.rules.server_rate * mask * (mean[name] - old)
+            mask = torch.where(agreement >= self.config.tau, 1.0, agreement)
+            merged[name] = old + self.config.server_rate * mask * (mean[name] - old)
         return merged

@@ -11,35 +11,37 @@ from __future__ import annotations
 from pydantic import Field
 from torch import Tensor
 
-from flgames.client import Site
-from flgames.memory import MODEL
-from flgames.methods.fedavg import FedAvg, FedAvgRules, Trainer
-from flgames.models import Architecture
+from flgames.core.client import Site
+from flgames.core.messages import MODEL
+from flgames.methods.fedavg import FedAvg, FedAvgClient, FedAvgConfig
+from flgames.models.architecture import Architecture
 
 
-class FedProxRules(FedAvgRules):
+class FedProxConfig(FedAvgConfig):
     mu: float = Field(default=0.01, ge=0)
     """How strongly a client is held."""
 
 
-class ProximalTrainer(Trainer):
+class FedProxClient(FedAvgClient):
     """A client that does not go far."""
 
-    rules: FedProxRules
+    config: FedProxConfig
 
     def objective(self, inputs: Tensor, targets: Tensor) -> Tensor:
         shared = self.known.buffers[MODEL].current.weights
         distance = sum((own - shared[name]).square().sum() for name, own in self.predictor.named_parameters())
-        return super().objective(inputs, targets) + self.rules.mu / 2 * distance
+        return super().objective(inputs, targets) + self.config.mu / 2 * distance
 
 
 class FedProx(FedAvg):
     """Federated averaging with a proximal term."""
 
-    rules: FedProxRules
+    Config = FedProxConfig
 
-    def __init__(self, architecture: Architecture, rules: FedProxRules | None = None) -> None:
-        super().__init__(architecture, rules or FedProxRules())
+    config: FedProxConfig
 
-    def client(self, site: Site) -> ProximalTrainer:
-        return ProximalTrainer(site, self.architecture, self.rules)
+    def __init__(self, architecture: Architecture, config: FedProxConfig | None = None) -> None:
+        super().__init__(architecture, config or FedProxConfig())
+
+    def client(self, site: Site) -> FedProxClient:
+        return FedProxClient(site, self.architecture, self.config)

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import Field
 
-from flgames.methods.shared_gradient import GradientRules, SharedGradient
-from flgames.models import Architecture
-from flgames.server import Server
+from flgames.core.server import Server
+from flgames.core.state import State, taken
+from flgames.methods.shared_gradient import GradientConfig, SharedGradient
+from flgames.models.architecture import Architecture
 
 LARGEST_EXPONENT = 500.0
 
 
-class GroupDRORules(GradientRules):
+class GroupDROConfig(GradientConfig):
     eta: float = Field(default=0.01, ge=0)
     """How fast q follows the risks."""
 
@@ -28,10 +28,12 @@ class GroupDRORules(GradientRules):
 class GroupDRO(SharedGradient):
     """Distributionally robust optimisation over clients; q stays on the server."""
 
-    rules: GroupDRORules
+    Config = GroupDROConfig
 
-    def __init__(self, architecture: Architecture, rules: GroupDRORules | None = None) -> None:
-        super().__init__(architecture, rules or GroupDRORules())
+    config: GroupDROConfig
+
+    def __init__(self, architecture: Architecture, config: GroupDROConfig | None = None) -> None:
+        super().__init__(architecture, config or GroupDROConfig())
 
     def _reset(self) -> None:
         super()._reset()
@@ -39,16 +41,16 @@ class GroupDRO(SharedGradient):
 
     def shares(self, risks: Mapping[str, float], by_size: Mapping[str, float], round_: int) -> Mapping[str, float]:
         # Only ratios count, so that a huge loss may be taken from all before it is too large for exp.
-        surplus = max(0.0, self.rules.eta * max(risks.values()) - LARGEST_EXPONENT)
+        surplus = max(0.0, self.config.eta * max(risks.values()) - LARGEST_EXPONENT)
         for client, risk in risks.items():
-            self.q[client] = self.q.get(client, 1.0) * math.exp(self.rules.eta * risk - surplus)
+            self.q[client] = self.q.get(client, 1.0) * math.exp(self.config.eta * risk - surplus)
         total = sum(self.q[client] for client in risks)
         self.q |= {client: self.q[client] / total for client in risks}
         return {client: self.q[client] for client in risks}
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         return super().state_dict() | {"q": self.q}
 
-    def load_state_dict(self, state: dict[str, Any], server: Server) -> None:
+    def load_state_dict(self, state: State, server: Server) -> None:
         super().load_state_dict(state, server)
-        self.q = state["q"]
+        self.q = taken(state, "q", dict)

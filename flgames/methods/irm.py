@@ -15,15 +15,15 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from flgames.client import Site
-from flgames.methods.shared_gradient import GradientClient, PenaltyRules, SharedGradient, penalty_in, scale_in
-from flgames.models import Architecture
+from flgames.core.client import Site
+from flgames.methods.shared_gradient import GradientClient, PenaltyConfig, SharedGradient, penalty_in, scale_in
+from flgames.models.architecture import Architecture
 
 KEPT = 32
 """Chunks whose graphs are kept, which is all of them for the paper's clients."""
 
 
-class IRMRules(PenaltyRules):
+class IRMConfig(PenaltyConfig):
     """``penalty`` is lambda."""
 
 
@@ -65,19 +65,21 @@ class IRMClient(GradientClient):
 class IRM(SharedGradient):
     """Invariant risk minimisation, version 1."""
 
-    rules: IRMRules
+    Config = IRMConfig
 
-    def __init__(self, architecture: Architecture, rules: IRMRules | None = None) -> None:
-        super().__init__(architecture, rules or IRMRules())
+    config: IRMConfig
+
+    def __init__(self, architecture: Architecture, config: IRMConfig | None = None) -> None:
+        super().__init__(architecture, config or IRMConfig())
 
     def client(self, site: Site) -> IRMClient:
-        return IRMClient(site, self.architecture, self.rules)
+        return IRMClient(site, self.architecture, self.config)
 
     def arguments(self, round_: int) -> dict[str, float]:
-        return {"penalty": penalty_in(self.rules, round_)}
+        return {"penalty": penalty_in(self.config, round_)}
 
     def shares(self, risks: Mapping[str, float], by_size: Mapping[str, float], round_: int) -> Mapping[str, float]:
         return dict.fromkeys(risks, 1 / len(risks))
 
     def scale(self, round_: int) -> float:
-        return scale_in(self.rules, round_)
+        return scale_in(self.config, round_)

@@ -9,29 +9,28 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
-from flgames.client import Client, Site, Task
-from flgames.data.clients import BatchStream
-from flgames.federation import Action, Answer
-from flgames.gradients import gradient_answer, gradient_form, gradients_and_buffers
-from flgames.logits import in_chunks
-from flgames.memory import MODEL
-from flgames.methods.base import Method, Move, combine, losses_of, shares_by_size
-from flgames.models import Architecture, initial_weights, snapshot
-from flgames.rules import OptimiserName, Share, batches_in, make_optimiser
+from flgames.core.client import Client, Site, Task
+from flgames.core.gradients import descend, gradient_answer, gradient_form, losses_of, shares_by_size
+from flgames.core.knobs import OptimiserName, Share
+from flgames.core.messages import MODEL, Action, Answer
+from flgames.core.method import Method, Move
+from flgames.core.server import Server
+from flgames.core.state import State, taken
+from flgames.core.steps import batches_in, make_optimiser
+from flgames.data.samples import BatchStream, in_chunks
+from flgames.models.architecture import Architecture, initial_weights, snapshot
 from flgames.seeds import torch_seed
-from flgames.server import Server
 
-CHUNK = 1024
-"""Samples a pass when a gradient is of all samples."""
+GRADIENT_CHUNK = 1024
+"""Samples a pass when a gradient is of all samples. It decides the bits of that gradient."""
 
 
-class GradientRules(BaseModel):
+class GradientConfig(BaseModel):
     """The knobs of every such method."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -48,11 +47,11 @@ class GradientRules(BaseModel):
 class GradientClient(Client):
     """A client that lends the gradient of its risk."""
 
-    def __init__(self, site: Site, architecture: Architecture, rules: GradientRules) -> None:
+    def __init__(self, site: Site, architecture: Architecture, config: GradientConfig) -> None:
         super().__init__(site, architecture)
-        self.rules = rules
+        self.config = config
         self.rounds = 0
-        self.stream = BatchStream(len(site.samples), rules.batch_size, site.seed, site.name, "moves")
+        self.stream = BatchStream(len(site.samples), config.batch_size, site.seed, site.name, "moves")
 
     def tasks(self) -> dict[str, Task]:
         return super().tasks() | {"gradient": self.gradient}
@@ -78,44 +77,46 @@ class GradientClient(Client):
     @property
     def size(self) -> int:
         """How many samples this round's gradient is the mean of."""
-        if self.rules.batches == "all":
+        if self.config.batches == "all":
             return len(self.site.samples)
         return self.stream.batch_size * self._count
 
     @property
     def _count(self) -> int:
-        return batches_in(self.rules.batches, len(self.site.samples), self.rules.batch_size)
+        return batches_in(self.config.batches, len(self.site.samples), self.config.batch_size)
 
     def chunks(self, skip: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
         """This round's samples, but for the first chunks; the same ones however often it is asked."""
-        if self.rules.batches == "all":
-            yield from map(self.batch, in_chunks(torch.arange(len(self.site.samples)), CHUNK)[skip:])
+        if self.config.batches == "all":
+            yield from map(self.batch, in_chunks(torch.arange(len(self.site.samples)), GRADIENT_CHUNK)[skip:])
             return
         for number in range(self.rounds * self._count + skip, (self.rounds + 1) * self._count):
             yield self.batch(self.stream.batch(number))
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         return super().state_dict() | {"rounds": self.rounds}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        self.rounds = state["rounds"]
+        self.rounds = taken(state, "rounds", int)
 
 
 class SharedGradient(Method):
     """One model; the server steps on a sum of the clients' gradients."""
 
-    def __init__(self, architecture: Architecture, rules: GradientRules | None = None) -> None:
+    Config = GradientConfig
+
+    def __init__(self, architecture: Architecture, config: GradientConfig | None = None) -> None:
         self.architecture = architecture.joined()
-        self.rules = rules or GradientRules()
+        self.config = config or GradientConfig()
         self._reset()
 
     def _reset(self) -> None:
         self.model: nn.Module = self.architecture.predictor()
-        self.optimiser = make_optimiser(self.rules.optimiser, self.model.parameters(), self.rules.learning_rate)
+        self.optimiser = make_optimiser(self.config.optimiser, self.model.parameters(), self.config.learning_rate)
 
     def client(self, site: Site) -> GradientClient:
-        return GradientClient(site, self.architecture, self.rules)
+        return GradientClient(site, self.architecture, self.config)
 
     def start(self, server: Server, seed: int) -> None:
         self._reset()
@@ -124,12 +125,9 @@ class SharedGradient(Method):
 
     def round(self, server: Server, round_: int, seed: int) -> Move:
         answers = server.ask("gradient", server.clients, gradient_form(self.model), **self.arguments(round_))
-        risks = losses_of(answers)
-        parts = {client: gradients_and_buffers(answer) for client, answer in answers.items()}
-        by_size = shares_by_size(server.samples, answers)
-        gradient = combine({k: gradient for k, (gradient, _) in parts.items()}, self.shares(risks, by_size, round_))
-        buffers = combine({k: buffers for k, (_, buffers) in parts.items()}, by_size)
-        self._step(gradient, buffers, self.scale(round_))
+        risks, by_size = losses_of(answers), shares_by_size(server.samples, answers)
+        shares = self.shares(risks, by_size, round_)
+        descend(self.model, self.optimiser, answers, shares, by_size, self.config.l2, self.scale(round_))
         server.publish(Action(MODEL, round_ + 1, snapshot(self.model)))
         return Move("model", risks)
 
@@ -145,23 +143,16 @@ class SharedGradient(Method):
         """What the whole objective is multiplied with, for methods whose penalties are huge."""
         return 1.0
 
-    def _step(self, gradient: Mapping[str, Tensor], buffers: Mapping[str, Tensor], scale: float) -> None:
-        for name, parameter in self.model.named_parameters():
-            whole = gradient[name].to(parameter.device) + 2 * self.rules.l2 * parameter.detach()
-            parameter.grad = whole * scale
-        self.optimiser.step()
-        self.model.load_state_dict(dict(buffers), strict=False)
-
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         return {"optimiser": self.optimiser.state_dict()}
 
-    def load_state_dict(self, state: dict[str, Any], server: Server) -> None:
+    def load_state_dict(self, state: State, server: Server) -> None:
         self._reset()
         self.model.load_state_dict(server.known.buffers[MODEL].current.weights)
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.optimiser.load_state_dict(taken(state, "optimiser", dict))
 
 
-class PenaltyRules(GradientRules):
+class PenaltyConfig(GradientConfig):
     """The knobs of a method that adds a penalty once the model has learnt something."""
 
     penalty: float = Field(default=1.0, ge=0)
@@ -171,10 +162,10 @@ class PenaltyRules(GradientRules):
     """The penalty until then."""
 
 
-def penalty_in(rules: PenaltyRules, round_: int) -> float:
-    return rules.penalty if round_ >= rules.anneal else rules.annealed
+def penalty_in(config: PenaltyConfig, round_: int) -> float:
+    return config.penalty if round_ >= config.anneal else config.annealed
 
 
-def scale_in(rules: PenaltyRules, round_: int) -> float:
+def scale_in(config: PenaltyConfig, round_: int) -> float:
     """Arjovsky et al. divide the whole objective by a penalty above 1, so that steps keep their size."""
-    return 1 / max(penalty_in(rules, round_), 1.0)
+    return 1 / max(penalty_in(config, round_), 1.0)

@@ -12,26 +12,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flgames.methods.shared_gradient import PenaltyRules, SharedGradient, penalty_in, scale_in
-from flgames.models import Architecture
+from flgames.methods.shared_gradient import PenaltyConfig, SharedGradient, penalty_in, scale_in
+from flgames.models.architecture import Architecture
 
 
-class VRExRules(PenaltyRules):
+class VRExConfig(PenaltyConfig):
     """``penalty`` is beta."""
 
 
 class VREx(SharedGradient):
     """Variance risk extrapolation."""
 
-    rules: VRExRules
+    Config = VRExConfig
 
-    def __init__(self, architecture: Architecture, rules: VRExRules | None = None) -> None:
-        super().__init__(architecture, rules or VRExRules())
+    config: VRExConfig
+
+    def __init__(self, architecture: Architecture, config: VRExConfig | None = None) -> None:
+        super().__init__(architecture, config or VRExConfig())
 
     def shares(self, risks: Mapping[str, float], by_size: Mapping[str, float], round_: int) -> Mapping[str, float]:
-        beta, clients = penalty_in(self.rules, round_), len(risks)
+        beta, clients = penalty_in(self.config, round_), len(risks)
         mean = sum(risks.values()) / clients
         return {client: (1 + 2 * beta * (risk - mean)) / clients for client, risk in risks.items()}
 
     def scale(self, round_: int) -> float:
-        return scale_in(self.rules, round_)
+        return scale_in(self.config, round_)

@@ -1,1 +1,1 @@
-"""What a person sees: the live line, tables and figures."""
+"""What a person sees of what was played: tables, figures, pages."""

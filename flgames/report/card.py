@@ -6,26 +6,25 @@ from collections.abc import Iterator
 
 import torch
 
-from flgames.confusion import Rates
-from flgames.data.own.source import OwnOptions
-from flgames.finished import Finished
-from flgames.runs import environment
+import flgames
+from flgames.evaluation.confusion import Rates
+from flgames.runs.load import LoadedModel
 
 
-def model_card(model: Finished, files: dict[str, str]) -> str:
+def model_card(model: LoadedModel, files: dict[str, str]) -> str:
     """The card of a finished model; ``files`` says what each exported file is."""
     return "\n".join(_lines(model, files)) + "\n"
 
 
-def _lines(model: Finished, files: dict[str, str]) -> Iterator[str]:
+def _lines(model: LoadedModel, files: dict[str, str]) -> Iterator[str]:
     match, layout = model.match, model.layout
-    yield f"# Model card: {match.entry.title} on {match.source.title}"
+    yield f"# Model card: {match.entry.title} on {match.title}"
     yield ""
     yield from (f"- `{name}`: {what}" for name, what in files.items())
     yield ""
     yield "## Inputs and outputs"
     yield ""
-    shape = " x ".join(map(str, model.input_shape))
+    shape = " x ".join(map(str, model.result.input_shape))
     if layout is None:
         yield f"- inputs: images as the benchmark paints them, {shape} numbers from 0 to 1"
     elif layout.kind == "images":
@@ -41,9 +40,9 @@ def _lines(model: Finished, files: dict[str, str]) -> Iterator[str]:
     yield "## What it was trained on"
     yield ""
     yield f"- training clients: {', '.join(match.players)}"
-    if isinstance(match.options, OwnOptions):
-        yield f"- held out: {match.options.holdout or 'nobody'}"
-    yield f"- seed {match.seed}; flgames {environment()['flgames']}"
+    if layout is not None:
+        yield f"- held out: {match.holdout or 'nobody'}"
+    yield f"- seed {match.seed}; flgames {flgames.__version__}"
     yield ""
     yield "## Measures"
     yield ""
@@ -63,25 +62,23 @@ def _lines(model: Finished, files: dict[str, str]) -> Iterator[str]:
         "- As proof that no shortcut is used: training removes what differs between these clients. A shortcut that "
         "works alike at all of them is as good as the truth to it."
     )
-    if not (isinstance(match.options, OwnOptions) and match.options.holdout) and layout is not None:
+    if layout is not None and match.holdout is None:
         yield "- Places that it has never seen: nobody was held out, so how it does there is not known."
 
 
-def _measures(model: Finished) -> Iterator[str]:
-    result = model.folder.result
-    assert result is not None
+def _measures(model: LoadedModel) -> Iterator[str]:
+    result = model.result
     yield "| client | accuracy | balanced accuracy | sensitivity | specificity |"
     yield "|---|---|---|---|---|"
-    confusions = dict(result["confusion_of"])
-    if "held_out" in result:
-        confusions[f"{result['held_out']['client']} (unseen)"] = result["held_out"]["confusion"]
+    confusions = dict(result.confusion_of)
+    if result.held_out:
+        confusions[f"{result.held_out.client} (unseen)"] = result.held_out.confusion
     for client, confusion in confusions.items():
         cells = (f"{100 * value:.1f} %" for value in Rates.of(torch.tensor(confusion)).as_dict().values())
         yield f"| {client} | {' | '.join(cells)} |"
-    if "profile" in result:
-        profile = result["profile"]
+    if profile := result.profile:
         yield ""
         yield (
-            f"Unseen client: {profile['unseen']:.1%}; {profile['agree']:.1%} where the spurious feature agrees, "
-            f"{profile['conflict']:.1%} where it conflicts; {profile['flip_rate']:.1%} of predictions flip with it."
+            f"Unseen client: {profile.unseen:.1%}; {profile.agree:.1%} where the spurious feature agrees, "
+            f"{profile.conflict:.1%} where it conflicts; {profile.flip_rate:.1%} of predictions flip with it."
         )

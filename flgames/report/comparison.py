@@ -13,15 +13,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from rich.console import Console
 
-from flgames.baselines import is_searched
-from flgames.compare import Comparison
-from flgames.data.catalogue import benchmark
+from flgames.data.benchmarks.registry import benchmark
+from flgames.evaluation.profile import InvarianceProfile
 from flgames.files import write_atomically
-from flgames.measures import InvarianceProfile
-from flgames.report.figures import COLOURS, GREY, UNSEEN, save
+from flgames.report.plots import COLOURS, GREY, UNSEEN, save
 from flgames.report.remarks import majority_shares, remarks
-from flgames.report.tables import ACCURACY, COST, Row, csv_table, long_table, markdown_table, reference_rows, row_of
-from flgames.store import Store
+from flgames.report.rows import ACCURACY, COST, Row, csv_table, long_table, markdown_table, reference_rows, row_of
+from flgames.runs.compare import Comparison
+from flgames.runs.entries import is_searched
+from flgames.runs.store import Store
 
 AGREE, CONFLICT = "#0072B2", "#E69F00"
 
@@ -39,7 +39,9 @@ def show(comparison: Comparison, store: Store, console: Console) -> None:
     title = f"{source.title}, {seeds}, accuracies in %"
     notes = list(remarks(rows, fmean(train for train, _ in constants)))
     if not is_searched(comparison.options):
-        notes.append("The baselines' values were chosen on other clients than these (flgames/baselines.py says which).")
+        notes.append(
+            "The baselines' values were chosen on other clients than these (flgames/runs/baselines.py says which)."
+        )
 
     stem = store.root / f"compare-{comparison.label}"
     listed = "".join(f"- {note}\n" for note in notes)

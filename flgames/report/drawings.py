@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
-from flgames.measures import oscillation
+from flgames.core.counts import oscillation
 from flgames.report.comparison import AGREE, CONFLICT, draw_rows, explain_rows
-from flgames.report.figures import COLOURS, GREY, UNSEEN, save
 from flgames.report.lines import Line
+from flgames.report.plots import COLOURS, GREY, UNSEEN, save
+from flgames.runs.result import StoredMatch
 
 Lines = Sequence[Line]
 
@@ -108,12 +108,12 @@ def curves(path: Path, title: str, lines: Lines) -> None:
             for line in its_lines:
                 if not line.row.title.startswith(schedule):
                     continue
-                has_memory = bool(line.case.entry.rules["memory"])
+                has_memory = bool(line.case.entry.config["memory"])
                 name = "with memory" if has_memory else "without memory"
                 colour = COLOURS[1] if has_memory else COLOURS[0]
-                _band(panel, [played["train_curve"] for played in line.played], colour, f"training, {name}")
+                _band(panel, [played.train_curve for played in line.played], colour, f"training, {name}")
                 _probed(panel, line, colour, f"unseen client, {name}")
-                settled = [played["train_curve"][len(played["train_curve"]) // 3 :] for played in line.played]
+                settled = [played.train_curve[len(played.train_curve) // 3 :] for played in line.played]
                 swings.append(f"{name} {100 * fmean(map(oscillation, settled)):.1f}")
             panel.axhline(0.75, color=GREY, linestyle=":", linewidth=1)
             panel.set_title(f"{section}, {schedule.lower()}; points a round: {', '.join(swings)}", fontsize=10)
@@ -144,7 +144,7 @@ def _band(panel: Axes, curves: Sequence[Sequence[float]], colour: str, label: st
 
 
 def _probed(panel: Axes, line: Line, colour: str, label: str) -> None:
-    probes = [played["probes"] for played in line.played if "probes" in played]
+    probes = [played.probes for played in line.played if played.probes]
     if probes:
         rounds = [round_ + 1 for round_ in probes[0]["round"]]
         unseen = np.array([each["unseen"] for each in probes])
@@ -161,7 +161,7 @@ def fast(path: Path, title: str, lines: Lines) -> None:
     width = 0.8 / len(lines)
     for place, (line, colour) in enumerate(zip(lines, COLOURS, strict=False)):
         name = line.row.title.removeprefix("Parallel ")
-        seeds = [played["train_curve"] for played in line.played]
+        seeds = [played.train_curve for played in line.played]
         _band(left, seeds, colour, f"{name} ({len(seeds)} seed{'s' if len(seeds) > 1 else ''})")
         for slot, level in enumerate(LEVELS):
             firsts = [first for played in line.played if (first := _first_round(played, level)) is not None]
@@ -190,11 +190,11 @@ WARM = 20
 """The first rounds, in which nothing is learnt yet."""
 
 
-def _first_round(played: dict[str, Any], level: float) -> int | None:
+def _first_round(played: StoredMatch, level: float) -> int | None:
     """The curve is of estimates and the rule counts exactly: where it fired, it knows better."""
-    result = played["result"]
-    fired = result["end"] == "rule" and result["stop_below"] <= level
-    return first_below(played["train_curve"], level) or (result["rounds"] if fired else None)
+    result = played.result
+    fired = result.end == "rule" and result.stop_below is not None and result.stop_below <= level
+    return first_below(played.train_curve, level) or (result.rounds if fired else None)
 
 
 def first_below(curve: Sequence[float], level: float) -> int | None:
@@ -234,7 +234,7 @@ def categories(path: Path, title: str, lines: Lines) -> None:
         for panel in column[:2]:
             panel.set_xticks(range(len(own)), [name.replace(", ", ",\n") for name in names], fontsize=8)
         for line, name, colour in zip(own, names, COLOURS, strict=False):
-            _band(column[2], [played["train_curve"] for played in line.played], colour, name)
+            _band(column[2], [played.train_curve for played in line.played], colour, name)
         column[2].set(xlabel="round", ylim=(0.2, 0.95))
         column[2].legend(fontsize=8)
         for panel in column:

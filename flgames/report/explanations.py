@@ -12,29 +12,31 @@ from matplotlib import pyplot
 from rich.console import Console
 from rich.table import Table
 
-from flgames.contest import load_model
-from flgames.data.catalogue import BenchmarkOptions, benchmark
-from flgames.entry import Entry
-from flgames.explain import Explanation, chosen_rows, explain
-from flgames.report.figures import GREY, UNSEEN, save
-from flgames.runs import GameFolder
+from flgames.data.benchmarks.clients import HeldOut
+from flgames.evaluation.lime import Explanation, chosen_rows, explain
+from flgames.report.plots import GREY, UNSEEN, save
+from flgames.runs.folder import GameFolder
+from flgames.runs.load import load_model
+from flgames.runs.match import Match
 
 Explained = Mapping[str, Sequence[Explanation]]
 """The explanations of every model, of the same images in the same order."""
 
 
 def explain_games(
-    games: Mapping[str, tuple[GameFolder, Entry]], options: BenchmarkOptions, seed: int, images: int, console: Console
+    games: Mapping[str, tuple[GameFolder, Match]], images: int, console: Console
 ) -> tuple[dict[str, list[Explanation]], dict[str, float]]:
     """Explain the model of every game on the same held-out images, as its entry sees them: and their flip rates."""
-    rows = chosen_rows(benchmark(options).held_out_client(seed), images)
     explained, flip_rates = {}, {}
-    for name, (folder, entry) in games.items():
-        model = load_model(folder, entry, options)
-        assert folder.result is not None
+    for name, (folder, match) in games.items():
+        held_out = match.data().held_out_client()
+        assert isinstance(held_out, HeldOut)
+        rows = chosen_rows(held_out, images)  # the same ones for all: they follow from the labels alone
         console.print(f"explaining {name}: {len(rows)} images ...")
-        explained[name] = explain(model, entry.benchmark(options).held_out_client(seed), rows, seed)
-        flip_rates[name] = folder.result["profile"]["flip_rate"]
+        explained[name] = explain(load_model(folder, match), held_out, rows, match.seed)
+        profile = folder.result().profile
+        assert profile is not None
+        flip_rates[name] = profile.flip_rate
     return explained, flip_rates
 
 

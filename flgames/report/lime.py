@@ -10,11 +10,11 @@ from statistics import fmean, stdev
 
 from rich.console import Console
 
-from flgames.data.catalogue import benchmark
+from flgames.data.benchmarks.registry import benchmark
 from flgames.files import write_atomically
 from flgames.report.explanations import draw_explanations, explain_games, share_table
 from flgames.report.lines import Line
-from flgames.store import Store
+from flgames.runs.store import Store
 
 IMAGES = 32
 """What a share is the mean of; the first few of them are drawn."""
@@ -26,10 +26,10 @@ def show_lime(stem: Path, lines: Sequence[Line], store: Store, console: Console)
     """Explain the first seed's models, draw some images and write a table of shares: the files that were made."""
     if not lines:
         return []
-    options = lines[0].case.options
-    source, seed = benchmark(options), lines[0].played[0]["seed"]
-    games = {line.label: (store.folder(line.case.matches()[0]), line.case.entry) for line in lines}
-    explained, flip_rates = explain_games(games, options, seed, IMAGES, console)
+    source, seed = benchmark(lines[0].case.options), lines[0].played[0].seed
+    firsts = {line.label: line.case.matches()[0] for line in lines}
+    games = {label: (store.folder(match), match) for label, match in firsts.items()}
+    explained, flip_rates = explain_games(games, IMAGES, console)
     noun = source.feature.noun
     pictures = {name: explanations[:DRAWN] for name, explanations in explained.items()}
     picture, table = stem.with_suffix(".png"), stem.with_name(stem.name + "-shares.csv")

@@ -8,15 +8,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean, stdev
-from typing import Any
 
-from flgames.data.catalogue import benchmark
-from flgames.experiments import Case
-from flgames.measures import InvarianceProfile, oscillation
-from flgames.report.tables import Row, spread
-from flgames.rules import Rules
-from flgames.schedule import turn
-from flgames.store import Store
+from flgames.core.counts import oscillation
+from flgames.data.benchmarks.registry import benchmark
+from flgames.evaluation.profile import InvarianceProfile
+from flgames.methods.fl_games.config import FLGamesConfig
+from flgames.methods.fl_games.schedule import turn
+from flgames.paper.case import Case
+from flgames.report.rows import Row, mean_and_sd
+from flgames.runs.result import StoredMatch
+from flgames.runs.store import Store
 
 NOT_PLAYED = "not played yet"
 BEYOND = "beyond the budget"
@@ -33,7 +34,7 @@ class Line:
     """A case and the matches of it that have been played."""
 
     case: Case
-    played: Sequence[dict[str, Any]]
+    played: Sequence[StoredMatch]
 
     @classmethod
     def of(cls, case: Case, store: Store) -> Line:
@@ -43,7 +44,7 @@ class Line:
     @cached_property
     def row(self) -> Row:
         entry = self.case.entry
-        results = [played["result"] for played in self.played]
+        results = [played.result for played in self.played]
         return Row(entry.title, results, self.case.paper, entry.slug, entry.is_federated)
 
     @property
@@ -80,19 +81,19 @@ class Line:
     @property
     def unstopped(self) -> int:
         """Seeds whose rule did not fire: they would have taken more rounds."""
-        return sum(1 for result in self.row.results if result["rule"] and result["end"] == "rounds")
+        return sum(1 for result in self.row.played if result.rule and result.end == "rounds")
 
     @property
     def moves(self) -> list[int]:
         """How often a player moved, seed by seed; nobody is a player in a baseline."""
         if self.case.entry.method != "fl-games":
             return []
-        rules = Rules(**self.case.entry.rules)
+        config = FLGamesConfig.model_validate(self.case.entry.config)
         return [
             sum(
                 0 if now.moves_phi else len(now.movers)
-                for round_ in range(played["result"]["rounds"])
-                for now in [turn(rules, round_, list(played["result"]["train_of"]), played["seed"])]
+                for round_ in range(played.result.rounds)
+                for now in [turn(config, round_, list(played.result.train_of), played.seed)]
             )
             for played in self.played
         ]
@@ -106,7 +107,7 @@ class Line:
     @property
     def oscillations(self) -> list[float]:
         """The mean absolute change of training accuracy from round to round, in %."""
-        return [100 * oscillation(played["train_curve"]) for played in self.played]
+        return [100 * oscillation(played.train_curve) for played in self.played]
 
     def cells(self) -> dict[str, str]:
         """What a person reads, by column."""
@@ -118,24 +119,24 @@ class Line:
         return labels | self.row.cells() | {"method": labels.get("method", "")} | printed | {
             "seeds": str(len(self.played)),
             "mark": self.mark,
-            "rounds": least + spread(self.row.values("rounds"), ".0f"),
+            "rounds": least + mean_and_sd(self.row.values("rounds"), ".0f"),
             "ratio": least + _number(self.ratio, ".2f") if self.ratio else "",
-            "moves": spread(self.moves, ".0f"),
-            "MB": spread(self.megabytes, ".0f"),
-            "oscillation": spread(self.oscillations, ".2f"),
+            "moves": mean_and_sd(self.moves, ".0f"),
+            "MB": mean_and_sd(self.megabytes, ".0f"),
+            "oscillation": mean_and_sd(self.oscillations, ".2f"),
         }  # fmt: skip
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """What a program reads."""
-        printed = {
+        printed: dict[str, object] = {
             "paper_unseen": self.case.paper.mean if self.case.paper else "",
             "paper_unseen_sd": self.case.paper.deviation if self.case.paper else "",
             "paper_rounds": self.case.paper_rounds or "",
         }
-        start = {"benchmark": self.case.options.benchmark} | dict(self.case.labels)
+        start: dict[str, object] = {"benchmark": self.case.options.benchmark, **self.case.labels}
         if not self.played:
             return start | {"seeds": 0} | printed
-        own: dict[str, Any] = {
+        own: dict[str, object] = {
             "mark": self.mark,
             "rounds_ratio": "" if self.ratio is None else round(self.ratio, 3),
             "unstopped": self.unstopped,
@@ -147,7 +148,7 @@ class Line:
         ):
             own[name] = round(fmean(values), 4) if values else ""
             own[f"{name}_sd"] = round(stdev(values), 4) if len(values) > 1 else ""
-        ours = {name: value for name, value in self.row.record().items() if name != "method"}
+        ours: dict[str, object] = {name: value for name, value in self.row.record().items() if name != "method"}
         return start | ours | printed | own
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from flgames.data.benchmark import Benchmark
-from flgames.report.tables import Row
+from flgames.data.benchmarks.benchmark import Benchmark
+from flgames.report.rows import Row
 
 SHORTCUT_WARNING = "stopped by --rounds; this may be a shortcut state"
 
@@ -16,10 +16,10 @@ def remarks(rows: Sequence[Row], constant: float) -> Iterator[str]:
     """Rules that did not fire, models that learnt nothing, features used the wrong way round."""
     for row in rows:
         seeds = len(row.results)
-        unruly = sum(1 for result in row.results if result["rule"] and result["end"] == "rounds")
+        unruly = sum(1 for result in row.played if result.rule and result.end == "rounds")
         if unruly:
             yield f"{row.title}: {unruly} of {seeds} {SHORTCUT_WARNING}."
-        untaught = sum(1 for result in row.results if result["train"] <= constant)
+        untaught = sum(1 for result in row.results if result.train <= constant)
         if untaught:
             yield (
                 f"{row.title}: {untaught} of {seeds} no better on the training clients than a constant: "
@@ -37,8 +37,9 @@ def majority_shares(source: Benchmark, seeds: Iterable[int]) -> list[tuple[float
     """How a constant does with every seed, the training clients' most frequent label: there, and held out."""
     shares = []
     for seed in seeds:
-        labels = np.concatenate([portion.labels for portion in source.training_portions(seed).values()])
+        data = source.data(seed)
+        labels = np.concatenate([portion.labels for portion in data.training_portions().values()])
         counts = np.bincount(labels)
-        held_out = source.held_out_portion(seed).labels
+        held_out = data.held_out_portion().labels
         shares.append((float(counts.max() / len(labels)), float(np.mean(held_out == counts.argmax()))))
     return shares

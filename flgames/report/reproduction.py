@@ -10,19 +10,19 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from flgames.data.benchmark import Benchmark
-from flgames.data.catalogue import benchmark, by_name
+from flgames.data.benchmarks.benchmark import Benchmark
+from flgames.data.benchmarks.registry import benchmark, by_name
 from flgames.errors import UserError
-from flgames.experiments import Experiment, Scope
-from flgames.experiments.case import BENCHMARKS, LARGE
 from flgames.files import write_atomically
+from flgames.paper.experiments import Experiment
+from flgames.paper.scope import BENCHMARKS, LARGE, Scope
 from flgames.report import drawings
 from flgames.report.lime import show_lime
 from flgames.report.lines import BEYOND, NOT_PLAYED, Line, csv_of, markdown
 from flgames.report.remarks import majority_shares, remarks
+from flgames.report.rows import reference_rows
 from flgames.report.samples import draw_benchmarks
-from flgames.report.tables import reference_rows
-from flgames.store import Store
+from flgames.runs.store import Store
 
 Draw = Callable[[Path, str, Sequence[Line]], None]
 
@@ -99,7 +99,7 @@ def _datasets(scope: Scope) -> list[Benchmark]:
 
 def _constants(lines: Sequence[Line]) -> list[tuple[float, float]]:
     """The majority class of a benchmark, seed by seed; nothing where its images can't be had."""
-    seeds = sorted({played["seed"] for line in lines for played in line.played})
+    seeds = sorted({played.seed for line in lines for played in line.played})
     try:
         return majority_shares(benchmark(lines[0].case.options), seeds)
     except UserError:

@@ -10,8 +10,8 @@ import torch
 from matplotlib import pyplot
 from matplotlib.figure import SubFigure
 
-from flgames.data.benchmark import HELD_OUT, Benchmark, Portion
-from flgames.report.figures import GREY, UNSEEN, save
+from flgames.data.benchmarks.benchmark import HELD_OUT, Benchmark, Portion
+from flgames.report.plots import GREY, UNSEEN, save
 
 COLUMNS = 10
 MOST_CLIENTS = 12
@@ -36,11 +36,12 @@ def draw_benchmarks(path: Path, sources: Sequence[Benchmark], seed: int) -> None
 
 
 def _draw_clients(part: SubFigure, source: Benchmark, seed: int) -> None:
-    images = source.prepared(seed)
-    training = list(source.training_portions(seed).items())
+    data = source.data(seed)
+    images = data.images
+    training = list(data.training_portions().items())
     shown = np.unique(np.linspace(0, len(training) - 1, MOST_CLIENTS).round().astype(int))
     clients = [(*training[place], images.train_images) for place in shown]
-    clients.append((HELD_OUT, source.held_out_portion(seed), images.test_images))
+    clients.append((HELD_OUT, data.held_out_portion(), images.test_images))
     strips = part.subfigures(len(clients), 1, squeeze=False)[:, 0]
     for (name, portion, published), strip in zip(clients, strips, strict=True):
         flip = source.flips.get(name, source.held_out_flip)

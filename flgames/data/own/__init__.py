@@ -1,1 +1,4 @@
-"""Data that people bring: found in a folder, surveyed, laid out alike for all clients."""
+"""Data that people bring: files or arrays, surveyed, laid out alike for all clients."""
+
+OWN_DATA = "own-data"
+"""What is played instead of a benchmark."""

@@ -14,80 +14,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
-from flgames.data.own.layout import Kind, Layout, Survey
+from flgames.data.names import natural
+from flgames.data.own.records import InMemory, Records
+from flgames.data.own.survey import Kind, Layout, Survey
 from flgames.errors import UserError
-from flgames.names import natural
 
 IMAGES = (".png", ".jpg", ".jpeg")
 TABLES = (".csv", ".parquet", ".npz")
 
-LARGEST_SIDE = 64
-"""Pixels: larger images are made smaller, unless --side says otherwise."""
-
 INPUTS, TARGETS = "X", "y"
 """What the arrays of an .npz file are called by default."""
-
-
-class Records(Protocol):
-    """One client's data before they are laid out."""
-
-    @property
-    def client(self) -> str: ...
-
-    @property
-    def labels(self) -> list[str]: ...
-
-    def survey(self) -> Survey:
-        """What others may know of them."""
-
-    def tensor(self, layout: Layout) -> Tensor:
-        """All inputs, with raw values."""
-
-
-@dataclass(frozen=True)
-class Pictures:
-    """Image files, by class."""
-
-    client: str
-    files: list[Path]
-    labels: list[str]
-
-    def survey(self) -> Survey:
-        sums, squares, count = np.zeros(3), np.zeros(3), 0
-        height = width = 1
-        grey = True
-        for path in self.files:
-            image = _opened(self.client, path)
-            grey = grey and image.mode in ("1", "L", "LA")
-            small = np.asarray(_sized(image.convert("RGB"), _capped(image.size)), dtype=np.float64)
-            height, width = max(height, small.shape[0]), max(width, small.shape[1])
-            sums += small.sum((0, 1))
-            squares += (small**2).sum((0, 1))
-            count += small.shape[0] * small.shape[1]
-        return Survey(
-            kind="images",
-            shape=(1 if grey else 3, height, width),
-            samples=Counter(self.labels),
-            count=count,
-            sums=tuple(sums),
-            squares=tuple(squares),
-        )
-
-    def tensor(self, layout: Layout) -> Tensor:
-        channels, height, width = layout.shape
-        pixels = np.empty((len(self.files), *layout.shape), dtype=np.uint8)
-        for row, path in enumerate(self.files):
-            image = _opened(self.client, path).convert("L" if channels == 1 else "RGB")
-            values = np.asarray(_sized(image, (width, height)))
-            pixels[row] = values[None] if channels == 1 else values.transpose(2, 0, 1)
-        return torch.from_numpy(pixels)
 
 
 @dataclass(frozen=True)
@@ -111,10 +52,10 @@ class Table:
             squares=tuple((values**2).sum(0)),
         )
 
-    def tensor(self, layout: Layout) -> Tensor:
+    def rows(self, layout: Layout) -> InMemory:
         if self.columns != layout.columns:
             raise UserError(f"{self.client} has other columns than the model: it needs {', '.join(layout.columns)}.")
-        return torch.from_numpy(self.values)
+        return InMemory(torch.from_numpy(self.values))
 
 
 @dataclass(frozen=True)
@@ -137,10 +78,10 @@ class Stack:
             squares=tuple(squares),
         )
 
-    def tensor(self, layout: Layout) -> Tensor:
+    def rows(self, layout: Layout) -> InMemory:
         if self.values.shape[1:] != layout.shape:
             raise UserError(f"Images of {self.client} have the shape {self.values.shape[1:]}, not {layout.shape}.")
-        return torch.from_numpy(self.values)
+        return InMemory(torch.from_numpy(self.values))
 
 
 def clients_in(folder: Path) -> dict[str, Path]:
@@ -177,7 +118,9 @@ def likely_kind(folder: Path, target: str | None) -> Kind:
 def read(client: str, path: Path, target: str | None = None) -> Records:
     """One client's data. Those read last are remembered: a survey is followed by a game."""
     if path.is_dir():
-        return _pictures(client, path)
+        from flgames.data.own.pictures import pictures_in  # PIL is for those who have images
+
+        return pictures_in(client, path)
     if not path.exists():
         raise UserError(f"{client} has no data: {path} is not there.")
     match path.suffix.lower():
@@ -203,7 +146,7 @@ def read_inputs(path: Path, layout: Layout) -> Tensor:
         case ".npz":
             arrays = _npz_arrays(path.stem, path)
             values = arrays[INPUTS] if INPUTS in arrays else next(iter(arrays.values()), np.zeros(0))
-            return _of_array(path.stem, values, [layout.classes[0]] * len(values)).tensor(layout)
+            return _of_array(path.stem, values, [layout.classes[0]] * len(values)).rows(layout).values
         case _:
             raise UserError(f"{path} is none of {', '.join((*IMAGES, *TABLES))}.")
     if missing := [name for name in layout.columns if name not in columns]:
@@ -216,39 +159,6 @@ def _needed(client: str, path: Path, target: str | None) -> str:
     if target is None:
         raise UserError(f"{client}: say which column of {path.name} is to be predicted: --target COLUMN.")
     return target
-
-
-def _pictures(client: str, folder: Path) -> Pictures:
-    found = [
-        (path, label.name)
-        for label in sorted(folder.iterdir())
-        if label.is_dir() and not label.name.startswith(".")
-        for path in sorted(label.iterdir())
-        if path.suffix.lower() in IMAGES
-    ]
-    if not found:
-        raise UserError(f"{client} has no samples: {folder} needs a folder for each class, with .png or .jpg in it.")
-    return Pictures(client, [path for path, _ in found], [label for _, label in found])
-
-
-def _opened(client: str, path: Path) -> Image.Image:
-    try:
-        with Image.open(path) as image:
-            image.load()
-            if image.mode.startswith("I"):  # 16 bits a pixel, as scanners like it
-                return Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
-            return image
-    except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError):
-        raise UserError(f"{client}: {path} can't be read as an image.") from None
-
-
-def _capped(size: tuple[int, int]) -> tuple[int, int]:
-    shrink = min(1.0, LARGEST_SIDE / max(size))
-    return max(1, round(size[0] * shrink)), max(1, round(size[1] * shrink))
-
-
-def _sized(image: Image.Image, size: tuple[int, int]) -> Image.Image:
-    return image if image.size == size else image.resize(size, Image.Resampling.BILINEAR, reducing_gap=2.0)
 
 
 def _csv(client: str, path: Path, target: str) -> Table:

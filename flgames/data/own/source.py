@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from pydantic import BaseModel, ConfigDict
-from torch import Tensor
 
-from flgames.data.benchmark import POOLED
-from flgames.data.own.files import Records, clients_in, read
-from flgames.data.own.layout import Layout, Survey
+from flgames.data.own import OWN_DATA
+from flgames.data.own.files import clients_in, read
+from flgames.data.own.records import LaidOut, Unseen
+from flgames.data.own.survey import Layout, Survey
+from flgames.data.samples import POOLED
 from flgames.errors import UserError, unknown
-from flgames.standardise import Standardise
-
-NAME = "own-data"
-"""What is played instead of a benchmark."""
 
 
 class OwnOptions(BaseModel):
@@ -33,7 +29,7 @@ class OwnOptions(BaseModel):
 
     @property
     def benchmark(self) -> str:
-        return NAME
+        return OWN_DATA
 
     @classmethod
     def of(
@@ -53,40 +49,8 @@ class OwnOptions(BaseModel):
 
 
 @dataclass(frozen=True)
-class LaidOut:
-    """A client's samples with raw values, made ready when a batch is asked for."""
-
-    inputs: Tensor
-    targets: Tensor
-    ready: Standardise
-
-    @classmethod
-    def of(cls, records: Records, layout: Layout) -> LaidOut:
-        targets = layout.indices(records.client, records.labels)
-        return cls(records.tensor(layout), targets, layout.ready)
-
-    def __len__(self) -> int:
-        return len(self.targets)
-
-    def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
-        return self.ready(self.inputs.index_select(0, index)), self.targets.index_select(0, index)
-
-
-@dataclass(frozen=True)
-class Unseen:
-    """A client of one's own that nobody trains on: only measures know how to read it."""
-
-    name: str
-    samples: LaidOut
-
-    def chunks(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        for first in range(0, len(self.samples), size):
-            yield self.samples.batch(torch.arange(first, min(first + size, len(self.samples))))
-
-
-@dataclass(frozen=True)
 class OwnData:
-    """The clients of a folder."""
+    """The clients of a folder. They are the same with every seed."""
 
     options: OwnOptions
     pooled: bool = False
@@ -100,7 +64,8 @@ class OwnData:
     def classes(self) -> int:
         return len(self.options.layout.classes)
 
-    def input_shape(self, seed: int) -> tuple[int, ...]:
+    @property
+    def input_shape(self) -> tuple[int, ...]:
         return self.options.layout.shape
 
     def samples(self, client: str, path: Path | None = None) -> LaidOut:
@@ -108,16 +73,12 @@ class OwnData:
         path = path or path_of(self.options.data, client)
         return LaidOut.of(read(client, path, self.options.target), self.options.layout)
 
-    def training_clients(self, seed: int) -> dict[str, LaidOut]:
-        """All players; own data are the same with every seed."""
+    def training_clients(self) -> dict[str, LaidOut]:
+        """All players."""
         clients = {name: self.samples(name) for name in self.options.players}
-        if not self.pooled:
-            return clients
-        parts = list(clients.values())
-        inputs, targets = torch.cat([part.inputs for part in parts]), torch.cat([part.targets for part in parts])
-        return {POOLED: LaidOut(inputs, targets, parts[0].ready)}
+        return {POOLED: LaidOut.joined(list(clients.values()))} if self.pooled else clients
 
-    def held_out_client(self, seed: int) -> Unseen | None:
+    def held_out_client(self) -> Unseen | None:
         holdout = self.options.holdout
         return Unseen(holdout, self.samples(holdout)) if holdout else None
 

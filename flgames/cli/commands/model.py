@@ -1,0 +1,210 @@
+"""flgames predict, flgames export, flgames evaluate: what can be done with a finished model."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flgames.cli.ui import options
+from flgames.cli.ui.console import make_console
+from flgames.cli.ui.errors import exit_codes
+from flgames.errors import UserError
+from flgames.files import write_atomically
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from flgames.runs.load import LoadedModel
+
+WHICH = "Which model"
+
+Run = Annotated[Path, typer.Argument(help="A run folder, as flgames play leaves it.")]
+MethodName = Annotated[str | None, typer.Option("--method", help="Another method of that run, such as fedavg. Default: the game.", rich_help_panel=WHICH)]  # fmt: skip
+Seed = Annotated[int | None, typer.Option(help="Another seed of that run. Default: the first.", rich_help_panel=WHICH)]
+HeldOut = Annotated[str | None, typer.Option("--holdout", help="Which one, of a run that held out each client in turn.", rich_help_panel=WHICH)]  # fmt: skip
+
+
+class Format(StrEnum):
+    """What a model is written as."""
+
+    onnx = "onnx"
+    torch_export = "torch-export"
+    safetensors = "safetensors"
+
+
+FILES = {Format.onnx: "model.onnx", Format.torch_export: "model.pt2", Format.safetensors: "model.safetensors"}
+
+
+def predict(
+    run: Run,
+    files: Annotated[list[Path], typer.Argument(help="Images; or tables, whose rows are predicted.")],
+    out: Annotated[Path | None, typer.Option(help="Write the table here. Default: to the terminal.")] = None,
+    method: MethodName = None,
+    seed: Seed = None,
+    holdout: HeldOut = None,
+) -> None:
+    """What a finished model says of new files: one line a picture, or a row, as CSV.
+
+    For example: flgames predict runs/... new-scans/*.png
+    """
+    from flgames.runs.load import load
+
+    with exit_codes():
+        model = load(run, method, seed, holdout)
+        rows = list(_predictions(model, files))
+        header = ["file", "row", "prediction", *(f"p({label})" for label in model.classes)]
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+        if out is None:
+            sys.stdout.write(text.getvalue())
+            return
+        try:
+            write_atomically(out, text.getvalue())
+        except OSError as error:
+            raise UserError(f"{out} can't be written: {error.strerror}.") from None
+
+
+def _predictions(model: LoadedModel, files: list[Path]) -> Iterator[list[str]]:
+    import torch
+
+    from flgames.data.own.files import IMAGES, read_inputs
+    from flgames.data.own.pictures import Pictures
+    from flgames.data.samples import EVALUATED
+
+    layout = model.layout
+    if layout is None:
+        raise UserError("predict is for models of own data; what a benchmark's model says is in its results.")
+    exported = model.exported
+    pictures = [path for path in files if path.suffix.lower() in IMAGES]
+    if pictures and layout.kind == "table":
+        raise UserError(f"{pictures[0]} is a picture, and the model reads tables: {', '.join(layout.columns)}.")
+    inputs = [(path, Pictures("the new data", [path], [""]).rows(layout).values) for path in pictures]
+    inputs += [(path, read_inputs(path, layout)) for path in files if path not in pictures]
+    for path, values in inputs:
+        for first in range(0, len(values), EVALUATED):
+            with torch.inference_mode():
+                rows = exported(values[first : first + EVALUATED])
+            for number, row in enumerate(rows, first):
+                where = "" if path in pictures else str(number + 1)
+                yield [str(path), where, model.classes[int(row.argmax())], *(f"{p:.4f}" for p in row.tolist())]
+
+
+def export(
+    run: Run,
+    format_: Annotated[Format, typer.Option("--format", help="onnx, for onnxruntime and others; torch-export, torch's own archive; safetensors, weights alone.")] = Format.onnx,
+    out: Annotated[Path | None, typer.Option(help="The folder for the model and its card. Default: RUN/export.")] = None,
+    method: MethodName = None,
+    seed: Seed = None,
+    holdout: HeldOut = None,
+) -> None:  # fmt: skip
+    """Write the ensemble w_av o phi as one model with its preprocessing, and a model card.
+
+    For example: flgames export runs/... --format onnx
+    """
+    from flgames.runs.load import load
+
+    with exit_codes():
+        model = load(run, method, seed, holdout)
+        folder = out or run / "export"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / FILES[format_]
+        what = f"{format_.value}, inputs -> probabilities"
+        match format_:
+            case Format.onnx:
+                model.exported.write_onnx(path, model.result.input_shape)
+            case Format.torch_export:
+                model.exported.write_torch_export(path, model.result.input_shape)
+            case Format.safetensors:
+                model.exported.write_safetensors(path)
+                what = "weights by player/NAME/..., phi/... and ready/..."
+        from flgames.report.card import model_card
+
+        write_atomically(folder / "MODEL_CARD.md", model_card(model, {path.name: what}))
+        console = make_console()
+        console.print(f"{path}\n{folder / 'MODEL_CARD.md'}", soft_wrap=True)
+
+
+@options.takes("device")
+def evaluate(
+    run: Run,
+    data: Annotated[Path | None, typer.Option(help="A folder of clients, as for flgames play --data.")] = None,
+    target: Annotated[str | None, typer.Option(help="The column of tables that has the truth. Default: as in the run.")] = None,
+    benchmark: Annotated[str | None, typer.Option(help="A benchmark, for a model that was trained on one of the same shape: its unseen client.")] = None,
+    method: MethodName = None,
+    seed: Seed = None,
+    holdout: HeldOut = None,
+    **given: object,
+) -> None:  # fmt: skip
+    """Measure a finished model on other clients, without training.
+
+    For example: flgames evaluate runs/... --data scans-of-2027
+    """
+    from flgames.runs.load import load
+
+    with exit_codes():
+        model = load(run, method, seed, holdout)
+        if (data is None) == (benchmark is None):
+            raise UserError("Say on what: `data` FOLDER or `benchmark` NAME.")
+        device = str(given["device"] or "auto")
+        table = _on_clients(model, data, target, device) if data else _on_benchmark(model, str(benchmark), device)
+        make_console().print(table)
+
+
+def _on_clients(model: LoadedModel, data: Path, target: str | None, device: str) -> Table:
+    from rich.table import Table
+
+    from flgames.data.own.files import clients_in, read
+    from flgames.data.own.records import LaidOut, Unseen
+    from flgames.devices import chosen_device
+    from flgames.evaluation.confusion import Rates
+    from flgames.evaluation.profile import confusion_on
+
+    layout = model.layout
+    if layout is None:
+        raise UserError("This model was trained on a benchmark: measure it with `benchmark`.")
+    table = Table(title=f"{model.match.entry.title} on {data}, in %", title_justify="left")
+    for column in ("client", "samples", "accuracy", "balanced accuracy", "sensitivity", "specificity"):
+        table.add_column(column, justify="left" if column == "client" else "right")
+    for name, path in clients_in(data).items():
+        records = read(name, path, target or model.run.settings.target)
+        unseen = Unseen(name, LaidOut.of(records, layout))
+        confusion = confusion_on(model.ensemble, unseen, chosen_device(device))
+        cells = ("-" if math.isnan(value) else f"{100 * value:.1f}" for value in Rates.of(confusion).as_dict().values())
+        table.add_row(name, str(int(confusion.sum())), *cells)
+    return table
+
+
+def _on_benchmark(model: LoadedModel, name: str, device: str) -> Table:
+    from rich.table import Table
+
+    from flgames.data.benchmarks.options import BenchmarkOptions
+    from flgames.devices import chosen_device
+    from flgames.evaluation.profile import invariance_profile
+
+    if model.layout is not None:
+        raise UserError("This model was trained on own data: measure it with `data`.")
+    options_ = model.match.options
+    assert isinstance(options_, BenchmarkOptions)
+    other = model.match.entry.benchmark(options_.model_copy(update={"benchmark": name})).data(model.match.seed)
+    if other.input_shape != model.result.input_shape or other.classes != len(model.classes):
+        raise UserError(f"{other.title} has inputs of another shape, or other classes, than this model.")
+    profile = invariance_profile(model.ensemble, other.held_out_client(), chosen_device(device))
+    table = Table(title=f"{model.match.entry.title} on {other.title}, in %", title_justify="left")
+    values = {
+        "unseen client": profile.unseen, "agree": profile.agree, "conflict": profile.conflict,
+        "mean": profile.mean, "flip rate": profile.flip_rate,
+    }  # fmt: skip
+    for column in values:
+        table.add_column(column, justify="right")
+    table.add_row(*(f"{100 * value:.1f}" for value in values.values()))
+    return table

@@ -1,0 +1,137 @@
+"""flgames play."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Option
+
+from flgames.cli.ui import options
+from flgames.cli.ui.console import make_console
+from flgames.cli.ui.errors import exit_codes
+from flgames.core.knobs import PHI
+from flgames.errors import UserError
+from flgames.runs.settings import RUN, Settings, knobs, resolve, validated
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flgames.core.callbacks import Callback
+    from flgames.data.own.survey import Survey
+    from flgames.runs.folder import RunFolder
+
+IN_PHI, IN_RUN = str(PHI["panel"]), str(RUN["panel"])
+
+
+class Tracker(StrEnum):
+    """Who else hears of every round."""
+
+    tensorboard = "tensorboard"
+
+
+@options.takes(*knobs())
+def play(
+    context: typer.Context,
+    fast: Annotated[bool, Option("--fast", help="The same as --phi-batches all: full-batch gradient descent over phi.", rich_help_panel=IN_PHI)] = False,
+    offline: options.Offline = False,
+    track: Annotated[Tracker | None, Option(help="tensorboard: write every measure of every round, figures and settings into RUN/tensorboard.", rich_help_panel=IN_RUN)] = None,
+    config: Annotated[Path | None, Option(help="A TOML file of settings, with the names of these options as keys; the command line wins.", rich_help_panel=IN_RUN)] = None,
+    out: Annotated[Path | None, Option(help="The run folder, new or empty. Default: runs/TIME-BENCHMARK-VARIANT.", rich_help_panel=IN_RUN)] = None,
+    resume: Annotated[Path | None, Option(help="Go on with the run in this folder.", rich_help_panel=IN_RUN)] = None,
+    **given: object,
+) -> None:  # fmt: skip
+    """Play a game and see what it learnt: a table, curves.png and profile.png in a run folder.
+
+    For example: flgames play --benchmark colored-mnist --seeds 5
+    or, with data of your own: flgames play --data scans --holdout hospital-c
+    """
+    from flgames.core.tensorboard import check_tensorboard
+    from flgames.devices import chosen_device
+    from flgames.engines.launch import check_engine
+    from flgames.runs.folder import RunFolder
+    from flgames.runs.plan import likely_entries
+
+    console = make_console()
+    with exit_codes():
+        chosen = options.given(context)
+        if fast:
+            chosen["phi_batches"] = "all"
+        run = _resumed(resume, chosen, config, out) if resume is not None else None
+        settings = run.settings if run else resolve(chosen, config)
+        likely_entries(settings)  # refuses a method that is not declared for this benchmark before a folder is made
+        chosen_device(settings.device)
+        if settings.engine != "local":
+            check_engine(settings)
+        if track:
+            check_tensorboard()
+        if run is None:
+            surveys = _got_ready(settings, console, offline)
+            run = RunFolder.create(out, settings, surveys)
+        _play(run, console, track)
+
+
+def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str, Survey] | None:
+    """Have the data at hand, and refuse what can't be played, before a folder is made."""
+    from flgames.cli.ui.fetching import fetch
+    from flgames.data.benchmarks.registry import benchmark
+    from flgames.data.own.source import surveys_of
+    from flgames.data.own.survey import lacking
+    from flgames.engines.sites import known_players
+    from flgames.runs.plan import make_plan
+
+    if settings.data is None:
+        fetch(benchmark(settings.source), console, offline)
+        return None
+    known_players(settings)  # refuses a client to hold out that is not there
+    if settings.engine != "local":
+        return None  # what its data are is for each client to say
+    with console.status("reading the clients' data ..."):
+        surveys = surveys_of(settings.data, settings.target)
+    make_plan(settings, surveys)  # refuses clients that do not fit together
+    for remark in lacking(surveys):
+        console.print(remark, style="yellow", soft_wrap=True)
+    return surveys
+
+
+def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
+    from flgames.cli.ui.live import LiveLine
+    from flgames.cli.ui.signals import signals
+    from flgames.engines.launch import simulate
+    from flgames.report.run import summarise
+    from flgames.report.tracked import FOLDER, Tracked
+    from flgames.runs.folder import locked
+    from flgames.runs.runner import Interrupted, play_run
+
+    console.print(f"run folder: {run.path}", soft_wrap=True)
+    is_local = run.settings.engine == "local"
+    with locked(run.path) if is_local else nullcontext():  # an engine's server locks it
+        tracked = Tracked(run) if track else None
+        try:
+            with signals(console) as interrupted, LiveLine(console) as live:
+                callbacks: list[Callback] = [live, tracked] if tracked else [live]
+                (play_run if is_local else simulate)(run, callbacks, interrupted)
+        except Interrupted:
+            console.print(f"Stopped; the state is saved. Go on with: flgames play --resume {run.path}", soft_wrap=True)
+            raise typer.Exit(130) from None
+        summarise(run, console)
+        if tracked:
+            tracked.finish()
+            console.print(f"tensorboard --logdir {run.path / FOLDER}", soft_wrap=True)
+
+
+def _resumed(path: Path, given: dict[str, object], config: Path | None, out: Path | None) -> RunFolder:
+    from flgames.runs.folder import RunFolder
+
+    run = RunFolder.open(path)
+    if config or out:
+        raise UserError("`resume` goes on with a run as it was set up: leave out `config` and `out`.")
+    ours = run.settings.flat()
+    asked = validated(ours | given).flat()
+    for name in given:
+        if asked[name] != ours[name]:
+            raise UserError(f"{path} belongs to another run: its `{name}` is {ours[name]}, not {asked[name]}.")
+    return run

@@ -1,0 +1,124 @@
+"""flgames search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flgames.cli.ui import options
+from flgames.cli.ui.console import make_console
+from flgames.cli.ui.errors import exit_codes
+from flgames.core.callbacks import Callback
+from flgames.core.records import RoundRecord
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.benchmarks.registry import NAMES as BENCHMARKS
+from flgames.errors import unknown
+from flgames.runs.baselines import BASELINES, CHOSEN, JUDGED, SEED, UNSEARCHED
+from flgames.runs.settings import checked, usable_threads
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flgames.cli.ui.forecast import WorkBar
+    from flgames.runs.search import Search
+
+
+@options.takes(*options.OF_THE_MACHINE)
+def search(
+    benchmark: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}.")],
+    methods: Annotated[str | None, typer.Option(help=f"Names with commas between them, of: {', '.join(BASELINES)}. Default: all.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The clients that are searched on; no table shows these.")] = SEED,
+    offline: options.Offline = False,
+    out: options.Results = Path("results"),
+    **given: object,
+) -> None:  # fmt: skip
+    """Choose the baselines' values on training clients only, as those in flgames/runs/baselines.py were chosen.
+
+    Every choice of values is played on four fifths of each training client and judged on the rest of them. The unseen client takes no part. Finished trials are files under OUT/search and are not played again.
+
+    For example: flgames search colored-digits
+    """
+    import torch
+
+    from flgames.cli.ui.fetching import fetch
+    from flgames.data.benchmarks.registry import benchmark as benchmark_of
+    from flgames.devices import chosen_device
+    from flgames.runs.search import Search
+
+    console = make_console()
+    with exit_codes():
+        device = chosen_device(str(given["device"] or "auto"))
+        chosen = checked(BenchmarkOptions, {"benchmark": benchmark})
+        source = benchmark_of(chosen)
+        names = options.names(methods, BASELINES)
+        for name in names:
+            if name not in BASELINES:
+                raise unknown("baseline", name, BASELINES)
+        fetch(source, console, offline)
+        torch.set_num_threads(int(str(given["threads"] or usable_threads())))
+        with options.results_folder(out):
+            work = Search(chosen, out / "search", device, seed)
+            _play(work, names, console)
+            _show(work, names, source.title, console)
+
+
+class _Part(Callback):
+    """One trial as a part of a bar."""
+
+    def __init__(self, bar: WorkBar, part: str, what: str, rounds: int) -> None:
+        self.bar = bar
+        self.part = part
+        self.what = what
+        self.rounds = rounds
+
+    def on_round(self, record: RoundRecord) -> None:
+        played = record.round + 1
+        self.bar(self.part, played / self.rounds, f"{self.what}: round {played}/{self.rounds}")
+
+
+def _play(work: Search, names: Sequence[str], console: Console) -> None:
+    from flgames.cli.ui.forecast import Forecast, WorkBar
+    from flgames.cli.ui.signals import signals
+    from flgames.runs.effort import guessed_seconds
+    from flgames.runs.entries import trials
+    from flgames.runs.runner import Interrupted
+
+    tried = [entry for name in names for entry in trials(name)]
+    waiting = {str(work.path(entry)): entry for entry in tried if work.find(entry) is None}
+    forecast = Forecast({path: guessed_seconds(entry, work.options) for path, entry in waiting.items()})
+    with signals(console) as interrupted, WorkBar(console, forecast) as bar:
+        for number, (path, entry) in enumerate(waiting.items(), start=1):
+            what = f"trial {number} of {len(waiting)}, {entry.slug}"
+            try:
+                work.play(entry, _Part(bar, path, what, entry.rounds), interrupted)
+            except Interrupted:
+                console.print("Stopped; the trials that have ended are kept. The same command goes on.")
+                raise typer.Exit(130) from None
+
+
+def _show(work: Search, names: Sequence[str], title: str, console: Console) -> None:
+    from rich.table import Table
+
+    from flgames.runs.entries import trials
+
+    table = Table(
+        title=f"{title}: accuracy on the {JUDGED:.0%} of each training client that was not trained on",
+        title_justify="left",
+    )
+    for column in ("method", "values", "accuracy", ""):
+        table.add_column(column, justify="right" if column == "accuracy" else "left")
+    best = {name: work.best(name) for name in names}
+    for name in names:
+        for trial in map(work.find, trials(name)):
+            assert trial is not None
+            values = ", ".join(f"{name} {value:g}" for name, value in trial.rules.items())
+            table.add_row(name, values, f"{trial.accuracy:.2%}", "chosen" if trial == best[name] else "")
+    console.print(table)
+    for name, trial in best.items():
+        assert trial is not None
+        is_declared = CHOSEN.get(work.options.benchmark, UNSEARCHED)[name] == trial.rules
+        said = "as declared" if is_declared else "NOT as declared in flgames/runs/baselines.py"
+        console.print(f'"{name}": {dict(trial.rules)},  # {said}', soft_wrap=True)

@@ -1,0 +1,71 @@
+"""The live line: what a game is doing, without scrolling; in a log, a line now and then."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from flgames.core.callbacks import Callback, GameInfo
+from flgames.core.records import RoundRecord
+
+LOG_SECONDS = 5.0
+
+
+class LiveLine(Callback):
+    """What is played, and how it stands. Use as a context manager."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        first = Text("getting ready ...", style="dim")
+        self._live = Live(first, console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
+        self._printed_at = time.monotonic()
+        self._reported: dict[str, str] = {}
+
+    def __enter__(self) -> LiveLine:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def on_start(self, game: GameInfo) -> None:
+        self._game = game
+
+    def on_round(self, record: RoundRecord) -> None:
+        for client, why in record.failures.items():
+            if self._reported.get(client) != why:
+                self.console.print(f"round {record.round + 1}, {client}: {why}", style="yellow", soft_wrap=True)
+        self._reported = record.failures
+        if self._live:
+            self._live.update(_line(self._game, record))
+        elif time.monotonic() - self._printed_at >= LOG_SECONDS:
+            self._printed_at = time.monotonic()
+            self.console.print(_line(self._game, record), soft_wrap=True)
+
+
+MOST_NAMED = 2
+"""Clients whose accuracies fit into a line by name; of more, the lowest and the highest are shown."""
+
+
+def _line(game: GameInfo, record: RoundRecord) -> Text:
+    """Two lines of at most 80 characters: what is played, and how it stands."""
+    accuracies = record.accuracy_of
+    if len(accuracies) <= MOST_NAMED:
+        train = " ".join(f"{name} {accuracy:.3f}" for name, accuracy in accuracies.items())
+    else:
+        train = f"train {min(accuracies.values()):.3f} to {max(accuracies.values()):.3f}, {len(accuracies)} clients"
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(game.title, style="bold").append(f", seed {game.seed}\n")
+    line.append(f"round {record.round + 1}/{game.rounds}  ")
+    line.append(train, style="cyan")
+    line.append(f"  {game.ends}", style="yellow")
+    line.append(f"  {record.seconds:.1f} s", style="dim")
+    return line

@@ -1,0 +1,135 @@
+"""A client: its samples, what it knows of the others, and what it does when it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from flgames.core.cache import FeatureCache, LogitCache
+from flgames.core.counts import Counts
+from flgames.core.information import InformationSet, Term
+from flgames.core.messages import MODEL, Action, Answer, Ask
+from flgames.core.state import State, taken
+from flgames.data.samples import Samples
+from flgames.models.architecture import Architecture
+from flgames.models.ensemble import PHI, weighted_sum
+from flgames.seeds import generator, torch_seed
+
+Task = Callable[..., Answer]
+
+CPU = torch.device("cpu")
+
+RESERVED = (PHI, MODEL)
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a client lives: its name, its private samples, the run's seed and the device that it computes on."""
+
+    name: str
+    samples: Samples
+    seed: int
+    device: torch.device = CPU
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.samples, Samples):
+            raise TypeError(f"{self.name}: a client trains on Samples, not on {type(self.samples).__name__}")
+        if self.name in RESERVED:
+            raise ValueError(f"no client can be called {self.name!r}: that is what the shared part is called")
+
+
+class Client:
+    """What every method's client can do: introduce itself, and count how w_av does on its samples.
+
+    Methods subclass it and add tasks. The state that a client keeps between rounds is :meth:`state_dict`; samples
+    never leave.
+    """
+
+    def __init__(self, site: Site, architecture: Architecture, memory: int = 0) -> None:
+        self.site = site
+        self.known = InformationSet(memory)
+        self.loss = architecture.loss
+        with torch_seed(site.seed, "discarded"):
+            self.representation = architecture.representation().to(site.device).eval()
+            self.predictor = architecture.predictor().to(site.device)
+            # Plays whichever action is put into it; its own weights are never used.
+            self.frozen_predictor = architecture.predictor().to(site.device).eval()
+        self.learnt = [name for name, each in self.representation.named_parameters() if each.requires_grad]
+        """Parameters of phi that are learnt, where phi is: a part of it may be frozen."""
+        self.representation.requires_grad_(False)
+        self.frozen_predictor.requires_grad_(False)
+        self._loaded_phi = -1
+        order = generator(site.seed, "counting order", site.name).permutation(len(site.samples))
+        self.features = FeatureCache(site.samples, torch.from_numpy(order), self.representation, site.device)
+        self.cache = LogitCache(self.features, self.frozen_predictor)
+
+    def tasks(self) -> dict[str, Task]:
+        """What this client can be asked."""
+        return {"introduce": self.introduce, "count": self.count}
+
+    def answer(self, ask: Ask) -> Answer:
+        """Take in the news, then do the task."""
+        self.known.receive(self._here(action) for action in ask.news)
+        phi = self.known.phi
+        if phi is not None and phi.version != self._loaded_phi:
+            self.representation.load_state_dict(phi.weights)
+            self._loaded_phi = phi.version
+            self.forget_features()
+        return self.tasks()[ask.task](**ask.arguments)
+
+    def forget(self) -> None:
+        """Know nothing of the others, nor of oneself as the others see it: all of it will be told again."""
+        self.known = InformationSet(self.known.capacity)
+        self._loaded_phi = -1
+        self.forget_features()
+
+    def forget_features(self) -> None:
+        """Phi has changed: nothing that was computed from it is true any more."""
+        self.features.forget()
+        self.cache.forget()
+
+    def _here(self, action: Action) -> Action:
+        weights = {name: tensor.to(self.site.device) for name, tensor in action.weights.items()}
+        return replace(action, weights=weights)
+
+    def introduce(self) -> Answer:
+        """How many samples this client has, N_k, and how many classes its predictor tells apart."""
+        inputs, _ = self.batch(torch.arange(1))
+        with torch.no_grad():
+            # In training mode batch normalisation would want two samples.
+            logits = self.predictor.eval()(self.representation(inputs))
+        return Answer(numbers={"samples": len(self.site.samples), "classes": logits.shape[-1]})
+
+    def count(self, samples: int) -> Answer:
+        """Confusion counts and loss sum of w_av on (at least) the first so many samples of a fixed random order."""
+        actions = self.known.current
+        return self.count_terms([(1 / len(actions), action) for action in actions], samples)
+
+    def count_terms(self, terms: Sequence[Term], samples: int) -> Answer:
+        chunks = self.cache.chunks(samples)
+        logits = self.cached_logits(terms, chunks)
+        counts = Counts.of(logits, self.cache.targets(chunks), self.loss)
+        return Answer({"confusion": counts.confusion}, {"loss_sum": counts.loss_sum})
+
+    def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs and targets of these samples, on this client's device."""
+        inputs, targets = self.site.samples.batch(index)
+        return inputs.to(self.site.device), targets.to(self.site.device)
+
+    def cached_logits(self, terms: Sequence[Term], chunks: int) -> Tensor:
+        """The weighted sum of these actions' logits on the first chunks; only new actions are evaluated."""
+        buffers = self.known.buffers.values()
+        keep = {action.key for buffer in buffers for action in (*buffer.played, buffer.current)}
+        per_action = self.cache.logits([action for _, action in terms], chunks, keep)
+        return weighted_sum((weight, logits) for (weight, _), logits in zip(terms, per_action, strict=True))
+
+    def state_dict(self) -> State:
+        return {"known": self.known.state_dict()}
+
+    def load_state_dict(self, state: State) -> None:
+        self.known.load_state_dict(taken(state, "known", dict))
+        self._loaded_phi = -1
+        self.forget_features()

@@ -1,0 +1,105 @@
+"""What is measured of training: confusion counts and loss sums, as clients return them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from flgames.models.architecture import Loss
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How one client's samples were predicted: ``confusion[y, prediction]``, and the sum of their losses."""
+
+    confusion: Tensor
+    loss_sum: float
+
+    @classmethod
+    def of(cls, logits: Tensor, targets: Tensor, loss: Loss) -> Counts:
+        classes = logits.shape[1]
+        pairs = targets * classes + logits.argmax(1)
+        confusion = torch.bincount(pairs, minlength=classes * classes).reshape(classes, classes)
+        return cls(confusion.cpu(), float(loss(logits, targets)) * len(targets))
+
+    @property
+    def samples(self) -> int:
+        return int(self.confusion.sum())
+
+    @property
+    def correct(self) -> int:
+        return int(self.confusion.diagonal().sum())
+
+    @property
+    def accuracy(self) -> float:
+        return self.correct / self.samples
+
+
+@dataclass(frozen=True)
+class TrainingMeasure:
+    """The counts of every training client that answered, on a fixed part of its samples or on all."""
+
+    clients: Mapping[str, Counts]
+    sizes: Mapping[str, int]
+    """N_k of those clients."""
+
+    @property
+    def samples(self) -> int:
+        return sum(counts.samples for counts in self.clients.values())
+
+    @property
+    def exact(self) -> bool:
+        """Whether every training sample was counted."""
+        return all(counts.samples == self.sizes[name] for name, counts in self.clients.items())
+
+    @property
+    def accuracy(self) -> float:
+        """Pooled over clients: each stands for its N_k, however many of its samples were counted."""
+        return sum(share * counts.accuracy for share, counts in self._shares())
+
+    @property
+    def spread(self) -> float:
+        """Between the best and the worst client."""
+        accuracies = [counts.accuracy for counts in self.clients.values()]
+        return max(accuracies) - min(accuracies)
+
+    @property
+    def bias(self) -> float:
+        """The share of all predictions that would have to change for every label to be said as often as it occurs."""
+        shares = [(share / counts.samples, counts.confusion) for share, counts in self._shares()]
+        off = torch.stack([share * (confusion.sum(0) - confusion.sum(1)) for share, confusion in shares]).sum(0)
+        return float(off.abs().sum() / 2)
+
+    @property
+    def standard_error(self) -> float:
+        """Of the pooled accuracy, as an estimate for all training samples: 0 when they were all counted."""
+        variances = zip(self._shares(), self._variances(), strict=True)
+        return math.sqrt(sum(share**2 * variance for (share, _), variance in variances))
+
+    @property
+    def worst_error(self) -> float:
+        """The largest standard error of one client's accuracy."""
+        return math.sqrt(max(self._variances()))
+
+    def _variances(self) -> list[float]:
+        variances = []
+        for name, counts in self.clients.items():
+            # Never judge the spread of a coin from a sample in which it always fell on the same side.
+            p = (counts.correct + 1) / (counts.samples + 2)
+            variances.append(p * (1 - p) / counts.samples * (1 - counts.samples / self.sizes[name]))
+        return variances
+
+    def _shares(self) -> list[tuple[float, Counts]]:
+        total = sum(self.sizes[name] for name in self.clients)
+        return [(self.sizes[name] / total, counts) for name, counts in self.clients.items()]
+
+
+def oscillation(accuracies: Sequence[float]) -> float:
+    """The mean absolute change from round to round."""
+    changes = [abs(after - before) for before, after in itertools.pairwise(accuracies)]
+    return sum(changes) / len(changes) if changes else 0.0

@@ -1,0 +1,88 @@
+"""Gradients as clients send them: the gradient of a mean over samples, and the module's buffers after it.
+
+The server adds them and takes a step, be it of phi or of a model that all clients share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import nn
+
+from flgames.core.messages import Answer, Form
+from flgames.models.architecture import Weights
+
+GRADIENT, BUFFER = "gradient", "buffer"
+
+
+def gradient_answer(module: nn.Module, loss: float) -> Answer:
+    """What a client answers after it has collected a module's gradient, which is taken away from the module."""
+    tensors = {
+        f"{GRADIENT}/{name}": torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        for name, parameter in module.named_parameters()
+    }
+    tensors |= {f"{BUFFER}/{name}": buffer.clone() for name, buffer in module.named_buffers()}
+    module.zero_grad(set_to_none=True)
+    return Answer(tensors, {"loss": loss})
+
+
+def gradient_form(module: nn.Module) -> Form:
+    """What such an answer looks like."""
+    like = {f"{GRADIENT}/{name}": parameter for name, parameter in module.named_parameters()}
+    return Form.of(like | {f"{BUFFER}/{name}": buffer for name, buffer in module.named_buffers()}, "loss")
+
+
+def _gradients_and_buffers(answer: Answer) -> tuple[Weights, Weights]:
+    """Take such an answer apart again."""
+    parts: dict[str, Weights] = {GRADIENT: {}, BUFFER: {}}
+    for key, tensor in answer.tensors.items():
+        kind, _, name = key.partition("/")
+        parts[kind][name] = tensor
+    return parts[GRADIENT], parts[BUFFER]
+
+
+def losses_of(answers: Mapping[str, Answer]) -> dict[str, float]:
+    """The loss that each client reported."""
+    return {client: float(answer.numbers["loss"]) for client, answer in answers.items()}
+
+
+def shares_by_size(samples: Mapping[str, int], clients: Iterable[str]) -> dict[str, float]:
+    """N_k/N of these clients."""
+    sizes = {client: samples[client] for client in clients}
+    return {client: size / sum(sizes.values()) for client, size in sizes.items()}
+
+
+def combine(tensors: Mapping[str, Weights], shares: Mapping[str, float]) -> Weights:
+    """The sum of the clients' tensors, each times its share; counters, which have no sum, are the first client's."""
+    first = next(iter(tensors.values()))
+    total = {name: torch.zeros_like(like) if like.is_floating_point() else like for name, like in first.items()}
+    for client, own in tensors.items():
+        for name, value in total.items():
+            if value.is_floating_point():
+                value.add_(own[name], alpha=shares[client])
+    return total
+
+
+def descend(
+    module: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    answers: Mapping[str, Answer],
+    shares: Mapping[str, float],
+    by_size: Mapping[str, float],
+    l2: float = 0.0,
+    scale: float = 1.0,
+) -> None:
+    """One step of a module on its clients' gradients, each times its share; its buffers become their mean by N_k/N.
+
+    ``l2`` times the squared norm of the weights is added to what is descended, and all of it is multiplied by
+    ``scale``.
+    """
+    parts = {client: _gradients_and_buffers(answer) for client, answer in answers.items()}
+    gradient = combine({client: gradient for client, (gradient, _) in parts.items()}, shares)
+    buffers = combine({client: buffers for client, (_, buffers) in parts.items()}, by_size)
+    for name, parameter in module.named_parameters():
+        if parameter.requires_grad:
+            parameter.grad = (gradient[name].to(parameter.device) + 2 * l2 * parameter.detach()) * scale
+    optimiser.step()
+    module.load_state_dict(buffers, strict=False)

@@ -1,0 +1,110 @@
+"""What a participant knows of the others: FIFO buffers of played actions, and phi.
+
+The paper calls it the information set P_k. The server has one too. An action that arrives is kept by reference; in
+process, N participants share one copy.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from flgames.core.messages import Action
+from flgames.core.state import State, taken
+from flgames.models.architecture import Architecture
+from flgames.models.ensemble import PHI, Ensemble
+
+Term = tuple[float, Action]
+"""A weight and the action that it multiplies in an ensemble."""
+
+
+class Buffer:
+    """The newest actions of one player, first in first out.
+
+    ``current`` is what the player plays now. ``played`` holds at most ``capacity`` actions, the newest last, and is
+    empty until the player moves for the first time: an initial action is current without having been played.
+    """
+
+    def __init__(self, initial: Action, capacity: int) -> None:
+        self.current = initial
+        self.played: deque[Action] = deque(maxlen=max(capacity, 1))
+        if initial.version > 0:
+            self.played.append(initial)
+
+    def play(self, action: Action) -> None:
+        """Make an action the current one. News may arrive twice; what is not newer is known already."""
+        if action.version <= self.current.version:
+            return
+        self.current = action
+        self.played.append(action)
+
+    def history(self) -> list[Term]:
+        """The uniform mean of the buffer; of the initial action while nothing has been played."""
+        entries = list(self.played) or [self.current]
+        return [(1 / len(entries), action) for action in entries]
+
+
+class InformationSet:
+    """The buffers of all players, in the order in which they were first heard of, and phi."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.buffers: dict[str, Buffer] = {}
+        self.phi: Action | None = None
+
+    def receive(self, news: Iterable[Action]) -> None:
+        for action in news:
+            if action.author == PHI:
+                self.phi = action
+            elif action.author in self.buffers:
+                self.buffers[action.author].play(action)
+            else:
+                self.buffers[action.author] = Buffer(action, self.capacity)
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        return tuple(self.buffers)
+
+    @property
+    def current(self) -> list[Action]:
+        """One action a player: what w_av is made of."""
+        return [buffer.current for buffer in self.buffers.values()]
+
+    def ensemble(self, architecture: Architecture) -> Ensemble:
+        """w_av o phi of what is played now, as one module."""
+        players = {action.author: action.weights for action in self.current}
+        return Ensemble(architecture, players, self.phi.weights if self.phi else None)
+
+    def newer_than(self, known: dict[str, int]) -> tuple[Action, ...]:
+        """What a participant that knows these versions has not seen, oldest first, as far as memory reaches."""
+        news = [self.phi] if self.phi is not None and self.phi.version > known.get(PHI, -1) else []
+        for player, buffer in self.buffers.items():
+            entries = list(buffer.played) if buffer.current.version > 0 else [buffer.current]
+            news += [action for action in entries if action.version > known.get(player, -1)]
+        return tuple(news)
+
+    def state_dict(self) -> State:
+        return {
+            "phi": _pack(self.phi) if self.phi else None,
+            "buffers": [
+                {"current": _pack(buffer.current), "played": [_pack(action) for action in buffer.played]}
+                for buffer in self.buffers.values()
+            ],
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        self.phi = _unpack(taken(state, "phi", dict)) if state["phi"] else None
+        self.buffers = {}
+        for saved in taken(state, "buffers", list):
+            buffer = Buffer(_unpack(saved["current"]), self.capacity)
+            buffer.played.clear()
+            buffer.played.extend(map(_unpack, saved["played"]))
+            self.buffers[buffer.current.author] = buffer
+
+
+def _pack(action: Action) -> State:
+    return {"author": action.author, "version": action.version, "weights": action.weights}
+
+
+def _unpack(saved: State) -> Action:
+    return Action(taken(saved, "author", str), taken(saved, "version", int), taken(saved, "weights", dict))

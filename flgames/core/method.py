@@ -1,0 +1,83 @@
+"""The contract that every method answers to, so that a comparison is fair and one loop plays them all."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from pydantic import BaseModel
+
+from flgames.core.client import Client, Site
+from flgames.core.messages import Form
+from flgames.core.records import Kind
+from flgames.core.server import Server
+from flgames.core.state import State
+from flgames.models.architecture import Architecture
+from flgames.models.ensemble import Ensemble
+from flgames.seeds import torch_seed
+
+
+@dataclass(frozen=True)
+class Move:
+    """What happened in a round: what moved, and the loss of each client that took part."""
+
+    kind: Kind
+    losses: Mapping[str, float]
+
+
+class Method(ABC):
+    """A federated learning method: how its clients are made, how it starts, and what one round does.
+
+    What it has learnt is the ensemble of the server's information set; whatever else it keeps between rounds is its
+    :meth:`state_dict`.
+    """
+
+    Config: ClassVar[type[BaseModel]]
+    """The type of its configuration: its knobs."""
+
+    architecture: Architecture
+    memory: int = 0
+
+    @abstractmethod
+    def __init__(self, architecture: Architecture, config: BaseModel) -> None:
+        """A method for an architecture. Subclasses take their own type of configuration."""
+
+    @abstractmethod
+    def client(self, site: Site) -> Client:
+        """This method's client at a site."""
+
+    @abstractmethod
+    def start(self, server: Server, seed: int) -> None:
+        """Publish what is played before the first round."""
+
+    @abstractmethod
+    def round(self, server: Server, round_: int, seed: int) -> Move:
+        """Play one round: ask clients, publish what comes of it."""
+
+    @property
+    def learnt(self) -> Architecture:
+        """The architecture of :meth:`ensemble`, for those who load a model that was saved."""
+        return self.architecture
+
+    @cached_property
+    def predictor_form(self) -> Form:
+        """What an answer with a predictor's weights and its loss looks like."""
+        with torch_seed(0, "discarded"):
+            return Form.of(self.architecture.predictor().state_dict(), "loss")
+
+    def ensemble(self, server: Server) -> Ensemble:
+        """What has been learnt so far, as one module."""
+        return server.known.ensemble(self.learnt)
+
+    def warm_start(self, samples: Mapping[str, int]) -> int:
+        """Rounds in which no rule may stop it, where clients have so many samples: each of them moves once."""
+        return len(samples)
+
+    def state_dict(self) -> State:
+        return {}
+
+    def load_state_dict(self, state: State, server: Server) -> None:
+        """Go on from :meth:`state_dict`; the server's information set has been restored already."""

@@ -1,0 +1,175 @@
+"""What the server of any method does: publish actions, ask clients, remember who was told what, count bytes.
+
+It knows nothing of where clients live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from flgames.core.counts import Counts, TrainingMeasure
+from flgames.core.federation import Federation
+from flgames.core.information import InformationSet
+from flgames.core.messages import Action, Answer, Ask, CountForm, Form, Number, bytes_down, bytes_up
+from flgames.core.records import Traffic
+from flgames.core.state import State, taken
+from flgames.errors import ClientFailure
+
+BEGINNING = 300.0
+"""Seconds that clients have at least before the first move."""
+
+
+class Server:
+    """The server's side of a federation.
+
+    A question carries the news that its client has not seen: every action travels to every client once, which is
+    all that memory needs, because clients keep the copies they were sent. A client that fails keeps its last action in
+    the ensemble; nobody can say what it took in before it failed, so with its next question it is told everything
+    again.
+
+    Parameters
+    ----------
+    timeout
+        Seconds that clients have for an answer.
+    min_clients
+        How many clients must be there, by their last answer, for the game to go on.
+    """
+
+    def __init__(
+        self, federation: Federation, memory: int = 0, timeout: float | None = None, min_clients: int = 1
+    ) -> None:
+        self.federation = federation
+        self.timeout = timeout
+        self.min_clients = min_clients
+        self.known = InformationSet(memory)
+        self.questions = 0
+        self.heard: dict[str, int] = {}
+        """The last question that each client has answered; of those who failed since, none."""
+        self.absent: dict[str, str] = {}
+        """Who did not answer the last question to them, and why."""
+        self.told: dict[str, dict[str, int]] = {client: {} for client in federation.clients}
+        self.down = dict.fromkeys(federation.clients, 0)
+        self.up = dict.fromkeys(federation.clients, 0)
+        self.failures: dict[str, str] = {}
+        self.samples: dict[str, int] = {}
+        self.classes = 0
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        return self.federation.clients
+
+    def introduce(self) -> None:
+        """Learn N_k of every client, and that all of them tell the same number of classes apart.
+
+        They get more time than for a move: it is now that they read their data.
+        """
+        usual, self.timeout = self.timeout, max(self.timeout, BEGINNING) if self.timeout else None
+        answers = self.ask("introduce", self.clients, Form(numbers=("samples", "classes")))
+        self.timeout = usual
+        if missing := [name for name in self.clients if name not in answers]:
+            reasons = "; ".join(f"{name}: {self.absent[name]}" for name in missing)
+            raise ClientFailure(f"A game begins with all of its clients, and some did not answer ({reasons}).")
+        classes = {name: int(answer.numbers["classes"]) for name, answer in answers.items()}
+        if len(set(classes.values())) > 1:
+            told = ", ".join(f"{name} {number}" for name, number in classes.items())
+            raise ClientFailure(f"Clients differ in the number of classes that their predictors have: {told}.")
+        self.classes = next(iter(classes.values()))
+        self.samples = {name: int(answer.numbers["samples"]) for name, answer in answers.items()}
+        if empty := [name for name, size in self.samples.items() if size < 1]:
+            raise ClientFailure(f"{', '.join(empty)} has no samples.")
+
+    def publish(self, action: Action) -> None:
+        """Make an action known; it travels with the next question to each client that lacks it."""
+        self.known.receive([action])
+        if action.author in self.told and action.version > 0:
+            self.told[action.author][action.author] = action.version
+
+    def ask(
+        self, task: str, clients: Sequence[str], form: Form | Mapping[str, Form], **arguments: Number
+    ) -> dict[str, Answer]:
+        """The answers of those who answered, in the players' order; ``form`` is what answers must look like."""
+        self.questions += 1
+        asks = {
+            name: Ask(
+                task,
+                self.known.newer_than(self.told[name]),
+                arguments,
+                self.questions,
+                self.heard.get(name),
+                form if isinstance(form, Form) else form[name],
+            )
+            for name in clients
+        }
+        answers = self.federation.ask(asks, self.timeout)
+        for name, answer in answers.answered.items():
+            self.heard[name] = self.questions
+            self.absent.pop(name, None)
+            self.told[name] |= {action.author: action.version for action in asks[name].news}
+            self.down[name] += bytes_down(asks[name])
+            self.up[name] += bytes_up(answer)
+        self.mark_failed(answers.failed)
+        self._check_presence(task)
+        return {name: answers.answered[name] for name in self.clients if name in answers.answered}
+
+    def mark_failed(self, failed: Mapping[str, str]) -> None:
+        """These clients failed: what they know is not known any more."""
+        for name, why in failed.items():
+            self.absent[name] = self.failures[name] = why
+            self.heard.pop(name, None)
+            self.told[name] = {}
+
+    def _check_presence(self, task: str) -> None:
+        present = len(self.clients) - len(self.absent)
+        if present < max(self.min_clients, 1):
+            reasons = "; ".join(f"{name}: {why}" for name, why in self.absent.items())
+            raise ClientFailure(
+                f"{present or 'No'} client{'s' * (present > 1)} answered {task!r} ({reasons}): "
+                f"the game needs {max(self.min_clients, 1)}."
+            )
+
+    def measure(self, samples: int) -> TrainingMeasure:
+        """How w_av does on the training clients, on at least so many samples in all."""
+        each = -(-samples // len(self.clients))
+        forms = {name: CountForm.over(self.classes, min(each, size), size) for name, size in self.samples.items()}
+        counts = {
+            name: Counts(answer.tensors["confusion"], float(answer.numbers["loss_sum"]))
+            for name, answer in self.ask("count", self.clients, forms, samples=each).items()
+        }
+        return TrainingMeasure(counts, {name: self.samples[name] for name in counts})
+
+    def take_traffic(self) -> dict[str, Traffic]:
+        """Bytes down and up per client since the last call."""
+        traffic = {name: Traffic(down=self.down[name], up=self.up[name]) for name in self.clients}
+        self.down = dict.fromkeys(self.clients, 0)
+        self.up = dict.fromkeys(self.clients, 0)
+        return traffic
+
+    def take_failures(self) -> dict[str, str]:
+        """Who failed since the last call, and why."""
+        failures, self.failures = self.failures, {}
+        return failures
+
+    def state_dict(self) -> State:
+        return {
+            "known": self.known.state_dict(),
+            "questions": self.questions,
+            "heard": self.heard,
+            "told": self.told,
+            "samples": self.samples,
+            "classes": self.classes,
+            "down": self.down,
+            "up": self.up,
+            "failures": self.failures,
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        self.known.load_state_dict(taken(state, "known", dict))
+        self.questions = taken(state, "questions", int)
+        self.heard = taken(state, "heard", dict)
+        self.told = taken(state, "told", dict)
+        self.samples = taken(state, "samples", dict)
+        self.classes = taken(state, "classes", int)
+        self.down = taken(state, "down", dict)
+        self.up = taken(state, "up", dict)
+        self.failures = taken(state, "failures", dict)
+        self.absent = {}  # who is there now is another question

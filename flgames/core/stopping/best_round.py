@@ -1,0 +1,92 @@
+"""The rule for those who know no threshold: the model of the best round is returned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from flgames.core.knobs import STOP
+from flgames.core.stopping.rule import CONFIDENCE, Standing, StoppingRule, Verdict
+
+if TYPE_CHECKING:
+    from flgames.core.counts import TrainingMeasure
+
+PATIENCE = 100
+"""Rounds without a better one after which a game on own data ends."""
+
+
+class BestRound(StoppingRule):
+    """Return the model of the best round, and stop when none has been better for ``patience`` rounds.
+
+    Best is the highest score: pooled training accuracy, minus ``spread_penalty`` times the difference between the
+    best and the worst client, minus ``bias_penalty`` times the share of predictions that are off the labels'
+    frequencies. A model that uses a shortcut is better where the shortcut works better, so clients differ. One that
+    has learnt nothing is alike everywhere, so accuracy counts; and so is one that says the same of nearly everything,
+    so bias counts. All of it is counted on all training samples. Nobody has to know a threshold, which is why this is
+    the rule for own data.
+
+    Examples
+    --------
+    >>> from flgames.core.stopping.best_round import BestRound
+    >>> print(BestRound(patience=50))
+    returns the round with the highest accuracy - 6 x spread - 0.5 x bias, stops 50 rounds later
+    """
+
+    name: ClassVar = "best-round"
+    chosen_by: ClassVar = "patience"
+
+    patience: int = Field(
+        ge=1,
+        description="Another rule, for those who know no threshold: return the model of the round with the highest score, "
+        f"and stop when no round has been better for so many. Default for own data: {PATIENCE}.",
+        json_schema_extra=STOP,
+    )
+    spread_penalty: float = Field(
+        default=6.0,
+        ge=0,
+        description="That score is training accuracy minus this many times the difference between the best and the worst "
+        "client: while a shortcut is used they differ.",
+        json_schema_extra=STOP,
+    )
+    bias_penalty: float = Field(
+        default=0.5,
+        ge=0,
+        description="And minus this many times the share of predictions that are off the labels' frequencies: one that "
+        "says the same of everything differs nowhere.",
+        json_schema_extra=STOP,
+    )
+
+    def score(self, measure: TrainingMeasure) -> float:
+        return measure.accuracy - self.spread_penalty * measure.spread - self.bias_penalty * measure.bias
+
+    def is_unsure(self, round_: int, measure: TrainingMeasure, standing: Standing) -> bool:
+        """An estimate is enough for a round that can't be the best one."""
+        if measure.exact or round_ < self.warm_start:
+            return False
+        spread = max(measure.spread - 2 * CONFIDENCE * measure.worst_error, 0.0)
+        at_best = measure.accuracy + CONFIDENCE * measure.standard_error - self.spread_penalty * spread
+        return not isinstance(standing, dict) or at_best > standing["score"]
+
+    def judge(self, round_: int, measure: TrainingMeasure, standing: Standing) -> Verdict:
+        if round_ < self.warm_start:
+            return Verdict(stop=False, standing=standing)
+        score = self.score(measure)
+        best = standing if isinstance(standing, dict) else None
+        if measure.exact and (best is None or score > best["score"]):
+            return Verdict(stop=False, keep=True, standing={"round": round_, "score": score})
+        return Verdict(stop=best is not None and round_ - best["round"] >= self.patience, standing=standing)
+
+    def __str__(self) -> str:
+        return (
+            f"returns the round with the highest accuracy - {self.spread_penalty:g} x spread - "
+            f"{self.bias_penalty:g} x bias, stops {self.patience} rounds later"
+        )
+
+    @property
+    def brief(self) -> str:
+        return f"stops {self.patience} after the best"
+
+    @property
+    def reason(self) -> str:
+        return f"none was better in the next {self.patience}"

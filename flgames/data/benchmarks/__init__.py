@@ -1,0 +1,1 @@
+"""Benchmarks: what they are composed of, where their images come from, and all of them by name."""

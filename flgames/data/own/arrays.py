@@ -1,0 +1,196 @@
+"""What people pass to ``fit`` as clients: arrays, tensors or map-style datasets, as records like any other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from flgames.data.own.records import InMemory, Rows
+from flgames.data.own.survey import Layout, Survey
+from flgames.errors import UserError
+
+CHUNK = 512
+"""Samples that are looked at together. It decides the bits of sums, and so of what is standardised by them."""
+
+
+class Given(Protocol):
+    """Samples as they were given."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, index: Tensor) -> tuple[Tensor, list[Hashable]]:
+        """Inputs and labels of these samples."""
+
+    def rows(self) -> Rows:
+        """All inputs."""
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Inputs and labels in memory."""
+
+    inputs: Tensor
+    targets: list[Hashable]
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def read(self, index: Tensor) -> tuple[Tensor, list[Hashable]]:
+        return self.inputs.index_select(0, index), [self.targets[number] for number in index.tolist()]
+
+    def rows(self) -> Rows:
+        return InMemory(self.inputs)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A map-style dataset: samples are read when a batch needs them, and never kept."""
+
+    dataset: Any
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def read(self, index: Tensor) -> tuple[Tensor, list[Hashable]]:
+        pairs = [self.dataset[number] for number in index.tolist()]
+        return torch.stack([torch.as_tensor(inputs) for inputs, _ in pairs]), [_plain(label) for _, label in pairs]
+
+    def take(self, index: Tensor) -> Tensor:
+        return torch.stack([torch.as_tensor(self.dataset[number][0]) for number in index.tolist()])
+
+    def rows(self) -> Rows:
+        return self
+
+
+@dataclass
+class ArrayRecords:
+    """One client's arrays. A class is called by its label's ``repr``, so that 1 and "1" are two."""
+
+    client: str
+    given: Given
+    found: dict[str, Hashable] = field(default_factory=dict)
+    """Every label that was found, by that name."""
+    labels: list[str] = field(default_factory=list)
+
+    def survey(self) -> Survey:
+        """Shape, labels and moments, in one pass; what can't be used is an error that names the client."""
+        size = len(self.given)
+        if not size:
+            raise UserError(f"{self.client} has no samples.")
+        self.labels.clear()
+        shape: tuple[int, ...] = ()
+        sums, squares = torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
+        count = 0
+        for first in range(0, size, CHUNK):
+            inputs = self._checked(torch.arange(first, min(first + CHUNK, size)))
+            shape = shape or tuple(inputs.shape[1:])
+            features = _features_last(inputs.double())
+            sums, squares = sums + features.sum(0), squares + (features**2).sum(0)
+            count += len(features)
+        return Survey(
+            kind="images" if len(shape) == 3 else "table",
+            shape=shape,
+            samples=Counter(self.labels),
+            count=count,
+            sums=tuple(sums.tolist()),
+            squares=tuple(squares.tolist()),
+        )
+
+    def rows(self, layout: Layout) -> Rows:
+        return self.given.rows()
+
+    def _checked(self, index: Tensor) -> Tensor:
+        """Inputs of these samples; their labels are noted."""
+        try:
+            inputs, labels = self.given.read(index)
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise UserError(f"Samples of {self.client} can't be put together: {error}") from None
+        if inputs.dim() < 2:
+            raise UserError(
+                f"{self.client} has one number a sample: X needs a row for every sample, of one number at least."
+            )
+        if unknown := [label for label in labels if label != label]:
+            raise UserError(f"{self.client} has the label {unknown[0]}: fill what is missing.")
+        if not torch.isfinite(inputs.float()).all():
+            raise UserError(f"{self.client} has NaN or infinity in its inputs: fill what is missing.")
+        named = [repr(label) for label in labels]
+        self.found |= dict(zip(named, labels, strict=True))
+        self.labels += named
+        return inputs
+
+
+def as_records(X: Any, y: Any = None, groups: Any = None) -> dict[str, ArrayRecords]:  # noqa: N803
+    """Clients by name, from a mapping, or from arrays and the group of every row."""
+    if isinstance(X, Mapping):
+        if y is not None or groups is not None:
+            raise UserError("fit takes clients as {name: (X, y)}, or X, y and groups; not both.")
+        return {str(name): ArrayRecords(str(name), _given(str(name), own)) for name, own in X.items()}
+    if y is None or groups is None:
+        raise UserError("fit needs to know who has what: fit({name: (X, y), ...}) or fit(X, y, groups=...).")
+    inputs, labels, names = _tensor(X), list(map(_plain, y)), np.asarray(groups)
+    if not len(inputs) == len(labels) == len(names):
+        raise UserError(f"X, y and groups have {len(inputs)}, {len(labels)} and {len(names)} rows.")
+    found: dict[str, ArrayRecords] = {}
+    for name in dict.fromkeys(names.tolist()):
+        rows = np.flatnonzero(names == name)
+        own = Arrays(inputs[torch.from_numpy(rows)], [labels[row] for row in rows])
+        found[str(name)] = ArrayRecords(str(name), own)
+    return found
+
+
+def check_shapes(surveys: Mapping[str, Survey]) -> None:
+    """Arrays can't be resized as image files are: all clients' inputs have one shape."""
+    first, one = next(iter(surveys.items()))
+    for name, other in surveys.items():
+        if other.shape != one.shape:
+            raise UserError(f"Inputs of {name} have the shape {other.shape}, and those of {first} {one.shape}.")
+
+
+def rows_of(X: Any) -> Tensor:  # noqa: N803
+    """Inputs to predict, as a tensor."""
+    if isinstance(X, Tensor | np.ndarray | Sequence) or hasattr(X, "__array__"):
+        return _tensor(X)
+    return torch.stack([torch.as_tensor(X[number][0]) for number in range(len(X))])
+
+
+def batches(inputs: Tensor, size: int = CHUNK) -> Iterator[Tensor]:
+    for first in range(0, len(inputs), size):
+        yield inputs[first : first + size]
+
+
+def _features_last(inputs: Tensor) -> Tensor:
+    """One row a pixel for images, whose first dimension is channels; one a sample for all else."""
+    if inputs.dim() == 4:
+        return inputs.permute(0, 2, 3, 1).reshape(-1, inputs.shape[1])
+    return inputs.reshape(len(inputs), -1) if inputs.dim() > 2 else inputs
+
+
+def _given(name: str, given: Any) -> Given:
+    if isinstance(given, tuple | list) and len(given) == 2:
+        try:
+            inputs, labels = _tensor(given[0]), [_plain(label) for label in given[1]]
+        except (ValueError, TypeError) as error:
+            raise UserError(f"X of {name} is no array of numbers: {error}.") from None
+        if len(inputs) != len(labels):
+            raise UserError(f"{name} has {len(inputs)} inputs and {len(labels)} labels.")
+        return Arrays(inputs, labels)
+    if hasattr(given, "__getitem__") and hasattr(given, "__len__"):
+        return Streamed(given)
+    raise UserError(f"{name}: a client is (X, y) or a map-style dataset, not {type(given).__name__}.")
+
+
+def _tensor(values: Any) -> Tensor:
+    tensor = values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
+    return tensor.float() if tensor.is_floating_point() else tensor
+
+
+def _plain(label: Any) -> Hashable:
+    """A label as a plain value: that of a tensor or of NumPy is the same as Python's."""
+    value: Hashable = label.item() if hasattr(label, "item") else label
+    return value

@@ -1,0 +1,143 @@
+"""The samples of a training client. Everything that trains, stops or selects takes :class:`Samples`.
+
+A client that is held out is another type on purpose: it has no batches to learn from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from flgames.seeds import generator
+
+CHUNK = 256
+"""Samples a forward pass when all of a client's samples are gone through. The grid is fixed: it decides the bits of
+what comes out, so that every engine and every resumed run computes the same."""
+
+EVALUATED = 2048
+"""Samples a forward pass where nothing is learnt from what comes out."""
+
+
+@runtime_checkable
+class Samples(Protocol):
+    """What a training client learns from.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames.data.samples import Samples
+    >>> class Squares:
+    ...     def __len__(self):
+    ...         return 10
+    ...     def batch(self, index):
+    ...         return index[:, None].float() ** 2, index % 2
+    >>> isinstance(Squares(), Samples)
+    True
+    """
+
+    def __len__(self) -> int: ...
+
+    def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs and targets of these samples."""
+
+
+Clients = Mapping[str, Samples]
+"""Training clients by name, in the order in which they play."""
+
+
+POOLED = "pooled"
+"""The one client that has everything, where there is no federation."""
+
+
+def input_shape(clients: Clients) -> tuple[int, ...]:
+    """The shape of one input, as a model sees it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames.data.samples import ArraySamples, input_shape
+    >>> input_shape({"north": ArraySamples(torch.randn(5, 3, 8, 8), torch.zeros(5))})
+    (3, 8, 8)
+    """
+    inputs, _ = next(iter(clients.values())).batch(torch.tensor([0]))
+    return tuple(inputs.shape[1:])
+
+
+@dataclass(frozen=True)
+class ArraySamples:
+    """Inputs and targets as they are.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames.data.samples import ArraySamples
+    >>> inputs, targets = ArraySamples(torch.randn(5, 3), torch.arange(5)).batch(torch.tensor([4, 0]))
+    >>> targets.tolist()
+    [4, 0]
+    """
+
+    inputs: Tensor
+    targets: Tensor
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        return self.inputs[index], self.targets[index]
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Some of another client's samples."""
+
+    samples: Samples
+    rows: Tensor
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        return self.samples.batch(self.rows[index])
+
+
+class BatchStream:
+    """An endless stream of full mini-batches: shuffled epochs, one after the other.
+
+    Batch number b is a pure function of (seed, client, purpose, b), so a resumed or rejoining client draws what it
+    would have drawn.
+    """
+
+    def __init__(self, samples: int, batch_size: int, seed: int, client: str, purpose: str) -> None:
+        self.samples = samples
+        self.batch_size = min(batch_size, samples)
+        self._origin = (seed, purpose, client)
+        self._epochs: dict[int, np.ndarray] = {}
+
+    def batch(self, number: int) -> Tensor:
+        start = number * self.batch_size
+        first, offset = divmod(start, self.samples)
+        index = self._epoch(first)[offset : offset + self.batch_size]
+        if len(index) < self.batch_size:
+            index = np.concatenate([index, self._epoch(first + 1)[: self.batch_size - len(index)]])
+        return torch.from_numpy(index)
+
+    def _epoch(self, number: int) -> np.ndarray:
+        if number not in self._epochs:
+            seed, purpose, client = self._origin
+            # Two epochs at most are in use; older ones can be drawn again.
+            self._epochs = {k: v for k, v in self._epochs.items() if k == number - 1}
+            self._epochs[number] = generator(seed, "batches", purpose, client, number).permutation(self.samples)
+        return self._epochs[number]
+
+
+def in_chunks(order: Tensor, size: int = CHUNK) -> list[Tensor]:
+    """The order in chunks. A last chunk of one sample joins the one before it: BatchNorm can't train on one."""
+    chunks = list(torch.split(order, size))
+    if len(chunks) > 1 and len(chunks[-1]) == 1:
+        chunks[-2:] = [torch.cat(chunks[-2:])]
+    return chunks

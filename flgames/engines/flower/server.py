@@ -1,0 +1,144 @@
+"""The server of the game as an application of Flower: the ServerApp that `flwr run` finds through flower_app/."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from flwr.app import Context, Message, RecordDict
+from flwr.serverapp import Grid, ServerApp
+
+from flgames.data.names import natural
+from flgames.engines.flower.client import name_in, packed, unpacked
+from flgames.engines.remote import Replies
+from flgames.engines.serve import open_or_create, serve
+from flgames.engines.sites import known_players, number_of_players
+from flgames.errors import ClientFailure
+from flgames.runs.folder import RunFolder
+from flgames.runs.settings import resolve
+
+log = logging.getLogger(__name__)
+
+HELLO, PLAY = "query.hello", "query.play"
+
+SOONEST, LATEST = 0.02, 1.0
+"""Seconds between two looks for replies: they come fast in simulation, and in a deployment every look is a request."""
+PATIENCE = 600.0
+"""Seconds for all clients to be there."""
+
+
+def make_server_app(report: Callable[[RunFolder], None]) -> ServerApp:
+    """The ServerApp; ``report`` writes what a run leaves behind for people, which is no part of an engine."""
+    app = ServerApp()
+
+    @app.main()
+    def main(grid: Grid, context: Context) -> None:
+        """Play what the run configuration says."""
+        _log_as_flower()
+        given = {key.replace("-", "_"): value for key, value in context.run_config.items() if value != ""}
+        out = Path(str(given.pop("out", "") or f"runs/flower-{context.run_id}"))
+        run = open_or_create(out, resolve(given | {"engine": "flower"}))
+        if play_on(grid, run):
+            report(run)
+
+    return app
+
+
+def _log_as_flower() -> None:
+    """What is streamed to a person is what Flower's own logger prints: let rounds be among it."""
+    ours = logging.getLogger("flgames")
+    ours.handlers, ours.propagate = list(logging.getLogger("flwr").handlers), False
+    ours.setLevel(logging.INFO)
+
+
+def play_on(grid: Grid, run: RunFolder) -> bool:
+    """Play a run over the nodes of a grid; False if it was interrupted."""
+    settings = run.settings
+    return serve(
+        run, lambda: GridExchange(grid, known_players(settings), number_of_players(settings), settings.timeout)
+    )
+
+
+class GridExchange:
+    """Payloads as messages. Nodes that come back under another id are found by their names.
+
+    Keys say which nodes may take part; which client a node is, is its own word. A name that is taken by a node that is
+    there is not given to another.
+    """
+
+    def __init__(self, grid: Grid, wanted: Collection[str] | None, number: int, timeout: float) -> None:
+        self._grid = grid
+        self._timeout = timeout
+        self._nodes: dict[str, int] = {}
+        self._greeted: set[int] = set()
+        deadline = time.monotonic() + PATIENCE
+        self._look_around()
+        while (missing := natural(set(wanted or ()) - set(self._nodes))) or len(self._nodes) < number:
+            if time.monotonic() > deadline:
+                who = ", ".join(missing) or f"{number - len(self._nodes)} of {number}"
+                raise ClientFailure(f"After {PATIENCE:.0f} s these clients are not there: {who}.")
+            time.sleep(LATEST)
+            self._look_around()
+        self._nodes = {name: node for name, node in self._nodes.items() if wanted is None or name in wanted}
+        self._clients = natural(self._nodes)
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        return self._clients
+
+    def __call__(self, payloads: Mapping[str, bytes], timeout: float | None) -> Replies:
+        self._look_around()
+        asked = {self._nodes[name]: packed(payload) for name, payload in payloads.items()}
+        arrived, failed = self._exchange(PLAY, asked, timeout or self._timeout)
+        names = {node: name for name, node in self._nodes.items()}
+        return Replies(
+            {names[node]: unpacked(content) for node, content in arrived.items()},
+            {names[node]: why for node, why in failed.items()},
+        )
+
+    def _look_around(self) -> None:
+        """Greet nodes that are new."""
+        there = set(self._grid.get_node_ids())
+        if new := there - self._greeted:
+            answers, failed = self._exchange(HELLO, {node: RecordDict() for node in new}, self._timeout)
+            for node, content in answers.items():
+                name = name_in(content)
+                if self._nodes.get(name) in there:
+                    log.warning("node %d says that it is %s, which another node is: refused", node, name)
+                else:
+                    self._nodes[name] = node
+            # One that has no name will not get one; one that was slow may be greeted again.
+            self._greeted |= set(answers) | {node for node, why in failed.items() if why.startswith("error")}
+
+    def _exchange(
+        self, kind: str, contents: Mapping[int, RecordDict], timeout: float
+    ) -> tuple[dict[int, RecordDict], dict[int, str]]:
+        """One message to each node; what they reply, and why some don't."""
+        waiting: dict[str, int] = {}
+        arrived: dict[int, RecordDict] = {}
+        failed: dict[int, str] = {}
+        for node, content in contents.items():
+            # One at a time: of several that are pushed together Flower does not say which it did not take.
+            message = Message(content, node, kind, ttl=timeout)
+            if number := next(iter(self._grid.push_messages([message])), ""):
+                waiting[number] = node
+            else:
+                failed[node] = "error: Flower does not know where it is"
+        deadline, pause = time.monotonic() + timeout, SOONEST
+        while waiting and time.monotonic() < deadline:
+            time.sleep(pause)
+            pause = min(1.5 * pause, LATEST)
+            for reply in self._grid.pull_messages(list(waiting)):
+                # A reply about a node that died comes from the SuperLink: only the message tells whose it is.
+                node = waiting.pop(reply.metadata.reply_to_message_id)
+                if reply.has_error():
+                    failed[node] = f"error {reply.error.code}: {_last_line(reply.error.reason)}"
+                else:
+                    arrived[node] = reply.content
+        return arrived, failed | dict.fromkeys(waiting.values(), f"no answer within {timeout:g} s")
+
+
+def _last_line(text: str | None) -> str:
+    return (text or "no reason").strip().splitlines()[-1]

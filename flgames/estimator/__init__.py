@@ -1,0 +1,1 @@
+"""FL Games with the manners of scikit-learn."""

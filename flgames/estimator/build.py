@@ -1,0 +1,143 @@
+"""From what a person passes to ``FLGames`` to what a game needs: labels, weights, modules, phi."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import warnings
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from flgames.core.local import LocalFederation
+from flgames.core.loop import Play
+from flgames.core.messages import MODEL
+from flgames.data.own.arrays import ArrayRecords
+from flgames.data.own.survey import Survey
+from flgames.data.samples import Samples
+from flgames.errors import UserError
+from flgames.methods.fedavg import FedAvg
+from flgames.models.architecture import Architecture, MakesOptimiser, Weights, phi_of
+from flgames.models.networks import CNN, MLP
+from flgames.runs.entries import pretraining
+
+Module = nn.Module | Callable[..., nn.Module]
+"""A module, of which copies are made, or a function that makes one."""
+
+
+def labels_of(records: Mapping[str, ArrayRecords], classes: Sequence[Any] | None) -> list[Hashable]:
+    """The labels in their order; one that nobody expects is an error, one that a client lacks a warning."""
+    found = {label for each in records.values() for label in each.found.values()}
+    labels: list[Any] = list(classes) if classes is not None else sorted(found, key=_order)
+    for name, each in records.items():
+        own = set(each.found.values())
+        for label in own:
+            if label not in labels:
+                raise UserError(f"{name} has the label {label!r}, which is none of {labels}.")
+        if missing := [label for label in labels if label not in own]:
+            warnings.warn(f"{name} has no sample of {', '.join(map(str, missing))}.", stacklevel=3)
+    if len(labels) < 2:
+        raise UserError(f"All samples have the label {labels[0]!r}: there is nothing to tell apart.")
+    return labels
+
+
+def class_weights(
+    given: str | Mapping[Any, float] | None, surveys: Mapping[str, Survey], labels: Sequence[Hashable]
+) -> Tensor | None:
+    """The weight of every class in the loss."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if given != "balanced":
+            raise UserError(f"class_weight is 'balanced' or a weight for every class, not {given!r}.")
+        named = [repr(label) for label in labels]
+        counts = torch.tensor([sum(each.samples.get(name, 0) for each in surveys.values()) for name in named])
+        return counts.sum() / (len(counts) * counts.clamp(min=1))
+    if missing := [label for label in labels if label not in given]:
+        raise UserError(f"class_weight has no weight for {missing}.")
+    return torch.tensor([float(given[label]) for label in labels])
+
+
+def architecture(
+    representation: Module | None,
+    predictor: Module | None,
+    input_shape: tuple[int, ...],
+    classes: int,
+    weights: Tensor | None = None,
+    optimiser: MakesOptimiser | None = None,
+    phi_optimiser: MakesOptimiser | None = None,
+) -> Architecture:
+    """The modules of a game: those that were given, and sensible ones for the rest."""
+    loss = functional.cross_entropy if weights is None else partial(_weighted_loss, weights)
+    if representation is None and predictor is None:
+        network = CNN() if len(input_shape) == 3 else MLP()
+        default = network.architecture(input_shape, classes)
+        return Architecture(default.predictor, default.representation, loss, optimiser, phi_optimiser)
+    phi = nn.Identity if representation is None else _factory(representation)
+    try:
+        with torch.no_grad():
+            features = phi().eval()(torch.zeros(2, *input_shape))
+    except RuntimeError as error:
+        raise UserError(f"The representation can't be applied to inputs of the shape {input_shape}: {error}") from None
+    size = math.prod(features.shape[1:])
+    player = partial(_linear, size, classes) if predictor is None else _factory(predictor, size)
+    return Architecture(player, phi, loss, optimiser, phi_optimiser)
+
+
+def check_outputs(modules: Architecture, samples: Mapping[str, Samples], classes: int) -> None:
+    """Refuse modules that don't fit to a client's samples."""
+    phi, predictor = modules.representation().eval(), modules.predictor().eval()
+    for name, own in samples.items():
+        inputs, _ = own.batch(torch.arange(min(2, len(own))))
+        try:
+            with torch.no_grad():
+                outputs = predictor(phi(inputs))
+        except RuntimeError as error:
+            raise UserError(f"The modules can't be applied to samples of {name}: {error}") from None
+        if outputs.shape != (len(inputs), classes):
+            given = " x ".join(map(str, outputs.shape[1:]))
+            raise UserError(
+                f"The predictor gives {given} numbers for a sample of {name}, and there are {classes} classes."
+            )
+
+
+def trained_phi(
+    modules: Architecture, samples: Mapping[str, Samples], rounds: int, batch_size: int, seed: int, device: torch.device
+) -> Weights:
+    """phi after so many rounds of FedAvg."""
+    method = FedAvg(modules, pretraining(batch_size))
+    play = Play(method, LocalFederation.of(method, samples, seed, device), seed=seed, rounds=rounds, measure_samples=1)
+    play.start()
+    play.run()
+    return phi_of(play.server.known.buffers[MODEL].current.weights)
+
+
+def _order(label: Any) -> tuple[str, Any]:
+    """Numbers among numbers, words among words."""
+    return ("number", label) if isinstance(label, int | float) else (type(label).__name__, label)
+
+
+def _factory(module: Module, *arguments: int) -> Callable[[], nn.Module]:
+    """A function that makes a module: a copy of one, or what a function gives, with the number of features if it takes
+    one."""
+    if isinstance(module, nn.Module):
+        return partial(copy.deepcopy, module)
+    takes = [
+        each
+        for each in inspect.signature(module).parameters.values()
+        if each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ]
+    return partial(module, *arguments[: len(takes)])
+
+
+def _linear(features: int, classes: int) -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(features, classes))
+
+
+def _weighted_loss(weights: Tensor, logits: Tensor, targets: Tensor) -> Tensor:
+    return functional.cross_entropy(logits, targets, weights.to(logits))

@@ -1,0 +1,376 @@
+"""FL Games with the manners of scikit-learn: fit, predict, score, save."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import safetensors.torch
+import torch
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from torch import Tensor, nn
+
+from flgames.core.callbacks import Callback, GameInfo
+from flgames.core.local import LocalFederation
+from flgames.core.loop import Play
+from flgames.core.records import GameResult, RoundRecord
+from flgames.core.stopping.rule import StoppingRule, rules
+from flgames.data.own import arrays as given
+from flgames.data.own.records import LaidOut
+from flgames.data.own.survey import Layout, pooled_moments
+from flgames.data.samples import Samples
+from flgames.devices import chosen_device
+from flgames.errors import UserError
+from flgames.estimator import build
+from flgames.estimator.build import Module
+from flgames.estimator.knobs import parameters, with_knobs
+from flgames.evaluation.export import INPUTS, OUTPUTS, ExportedModel
+from flgames.files import write_json
+from flgames.methods.fl_games.config import FLGamesConfig
+from flgames.methods.fl_games.server import Game
+from flgames.models.architecture import Architecture, MakesOptimiser
+from flgames.models.ensemble import Ensemble
+from flgames.models.standardise import Standardise
+from flgames.runs.settings import checked, choose_rule
+
+NOT_SAVED = ("representation", "predictor", "optimiser", "phi_optimiser", "callbacks", "class_weight")
+"""What has no plain value."""
+
+
+class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Federated learning whose model keeps working on clients it has never seen.
+
+    Each client is a player with its own predictor on a shared representation; the players answer each other until
+    what differs between the clients cancels. All clients are in this process here; docs/across-sites.md is for
+    several machines.
+
+    Parameters
+    ----------
+    representation
+        The shared representation phi: a module or a function that makes one. One whose parameters don't require
+        gradients is used as it is, and what it makes of the samples is computed once; any other is learnt. None: the
+        identity for tables; for images convolutions that ``phi_rounds`` of FedAvg train before the game.
+    predictor
+        Makes a player's predictor from the number of features: ``lambda d: nn.Linear(d, 2)``. None: a linear layer on
+        a representation, or else the paper's perceptron.
+    fast
+        Move phi by full-batch gradients.
+    optimiser, phi_optimiser
+        Of players and of phi: functions from parameters to a ``torch.optim.Optimizer``; None: Adam.
+    class_weight
+        None, ``"balanced"`` or a weight for every class.
+    classes
+        The labels that there are, if not all of them occur.
+    callbacks
+        Who hears of every round: see :class:`flgames.Callback`.
+    knobs
+        Every knob of a game and of its stopping rules, under the name that it has on the command line, such as
+        ``schedule``, ``memory``, ``learning_rate``, ``batch_size``, ``rounds``, ``patience``, ``stop_below``,
+        ``device`` and ``seed``. ``flgames play --help`` explains them, and ``FLGames().get_params()`` shows their
+        values. By default the model of the best round is returned: ``patience`` rounds without a better one end the
+        game. ``stop_below`` is the paper's rule instead.
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns of ``predict_proba``
+    players_ : every client's predictor, by name
+    model_ : the ensemble with its preprocessing, an ``nn.Module`` from raw inputs to probabilities
+    history_ : a :class:`~flgames.core.records.RoundRecord` for every round
+    result_ : a :class:`~flgames.core.records.GameResult`: how the game ended, and which round was chosen
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames import FLGames
+    >>> clients = {name: (torch.randn(60, 4), torch.arange(60) % 2) for name in ("north", "south")}
+    >>> model = FLGames(rounds=3).fit(clients)
+    >>> model.predict(torch.randn(2, 4)).shape
+    (2,)
+    """
+
+    @with_knobs
+    def __init__(
+        self,
+        representation: Module | None = None,
+        predictor: Module | None = None,
+        *,
+        fast: bool = False,
+        optimiser: MakesOptimiser | None = None,
+        phi_optimiser: MakesOptimiser | None = None,
+        class_weight: str | Mapping[Any, float] | None = None,
+        classes: Sequence[Any] | None = None,
+        callbacks: Sequence[Callback] = (),
+        **knobs: Any,
+    ) -> None:
+        self.representation = representation
+        self.predictor = predictor
+        self.fast = fast
+        self.optimiser = optimiser
+        self.phi_optimiser = phi_optimiser
+        self.class_weight = class_weight
+        self.classes = classes
+        self.callbacks = callbacks
+        known = parameters()
+        for name in knobs:
+            if name not in known:
+                raise TypeError(f"FLGames has no parameter {name!r}; it has {', '.join(self._get_param_names())}.")
+        for name, value in (known | knobs).items():
+            setattr(self, name, value)
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None, progress: bool = False) -> Self:  # noqa: N803
+        """Play a game between clients.
+
+        Parameters
+        ----------
+        X, y, groups
+            ``{name: (X, y)}`` or ``{name: dataset}`` with a map-style dataset of (input, label); or arrays and the
+            client of every row.
+        progress
+            Show a bar.
+        """
+        records = given.as_records(X, y, groups)
+        if len(records) < 2:
+            raise UserError(f"A game needs two clients at least, and there is {len(records)}.")
+        surveys = {name: each.survey() for name, each in records.items()}
+        labels = build.labels_of(records, self.classes)
+        layout = Layout.of(surveys, classes=tuple(map(repr, labels)))
+        given.check_shapes(surveys)
+        ready = Standardise(layout.shape).fit(*pooled_moments(surveys)) if self.representation is None else None
+        self._set_up(layout.shape, labels, ready)
+        samples = {name: LaidOut.of(each, layout, self._ready) for name, each in records.items()}
+        modules = self._modules(build.class_weights(self.class_weight, surveys, labels))
+        build.check_outputs(modules, samples, len(labels))
+        self._play(modules, samples, progress)
+        return self
+
+    def _play(self, modules: Architecture, samples: Mapping[str, Samples], progress: bool) -> None:
+        device = chosen_device(self.device)
+        first_phi = None
+        if self._is_default_images and self.phi_rounds:
+            rounds = self.phi_rounds
+            first_phi = build.trained_phi(modules, samples, rounds, self.batch_size, self.seed, device)
+        method = Game(modules, self._config(modules), first_phi)
+        warm_start = method.warm_start({name: len(each) for name, each in samples.items()})
+        rule = self._rule()
+        if rule and rule.level is None:  # a rule that chooses a round must see one
+            warm_start = min(warm_start, self.rounds - 1)
+        federation = LocalFederation.of(method, samples, self.seed, device)
+        play = Play(method, federation, seed=self.seed, rounds=self.rounds, rule=rule, warm_start=warm_start)
+        play.start()
+        history = _History()
+        info = GameInfo("fl-games", "FL Games", self.seed, self.rounds, rule.brief if rule else "plays all rounds")
+        with _Bar(progress) as bar:
+            followers = [history, bar, *self.callbacks]
+            for each in followers:
+                each.on_start(info)
+            play.run(followers)
+        self.history_ = history.records
+        self._finish(play)
+
+    def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
+        """The probability of every class, in the order of ``classes_``."""
+        self._check_is_fitted()
+        inputs = given.rows_of(X)
+        if tuple(inputs.shape[1:]) != tuple(self.input_shape_):
+            raise UserError(f"Inputs have the shape {tuple(inputs.shape[1:])}, and the model's {self.input_shape_}.")
+        with torch.inference_mode():
+            rows = [self._probabilities(batch) for batch in given.batches(inputs)]
+        return np.concatenate(rows) if rows else np.zeros((0, len(self.classes_)))
+
+    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
+        """The most probable label."""
+        most = self.predict_proba(X).argmax(1)
+        labels: np.ndarray = self.classes_[most]
+        return labels
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model: ``model.json``, ``weights.safetensors`` and, with the extra ``export``, ``model.onnx``."""
+        self._check_is_fitted(trainable=True)
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        params = {
+            name: _jsonable(value)
+            for name, value in self.get_params(deep=False).items()
+            if name not in NOT_SAVED or isinstance(value, str)
+        }
+        own = [name for name in ("representation", "predictor") if getattr(self, name) is not None]
+        write_json(
+            path / "model.json",
+            {
+                "params": params,
+                "own modules": own,
+                "classes": [_jsonable(label) for label in self.classes_.tolist()],
+                "input shape": list(self.input_shape_),
+                "result": self.result_.model_dump(mode="json"),
+            },
+        )
+        exported = copy.deepcopy(self.model_).cpu()
+        exported.write_safetensors(path / "weights.safetensors")
+        try:
+            exported.write_onnx(path / "model.onnx", self.input_shape_)
+        except Exception as why:  # torch's exporter fails in many ways on modules that it does not know
+            if own:
+                warnings.warn(f"There is no model.onnx, so load needs your modules again: {why}", stacklevel=2)
+
+    @classmethod
+    def load(cls, folder: str | Path, representation: Module | None = None, predictor: Module | None = None) -> Self:
+        """A model that was saved: trainable, if its modules are passed again or were the default ones; or else one
+        that predicts, from the exported graph. Nothing is unpickled."""
+        path = Path(folder)
+        try:
+            saved = json.loads((path / "model.json").read_text())
+        except (OSError, ValueError):
+            raise UserError(f"{path} has no model: there is no readable model.json.") from None
+        passed = {"representation": representation, "predictor": predictor}
+        model = cls(representation, predictor, **saved["params"])
+        model.result_ = GameResult.model_validate(saved["result"])
+        shape, labels = tuple(saved["input shape"]), list(saved["classes"])
+        if any(passed[name] is None for name in saved["own modules"]):
+            model._set_up(shape, labels, None)
+            model._session = _onnx_session(path / "model.onnx", saved["own modules"])
+            return model
+        tensors = safetensors.torch.load_file(path / "weights.safetensors")
+        ready = {name.removeprefix("ready/"): each for name, each in tensors.items() if name.startswith("ready/")}
+        first = Standardise(shape) if ready else None
+        if first:
+            first.load_state_dict(ready)
+        model._set_up(shape, labels, first)
+        learnt = {name: each for name, each in tensors.items() if not name.startswith("ready/")}
+        model._keep(Ensemble.from_tensors(model._modules(), learnt))
+        return model
+
+    # What follows is how a game is set up.
+
+    @property
+    def _is_default_images(self) -> bool:
+        return self.representation is None and self.predictor is None and len(self.input_shape_) == 3
+
+    def _set_up(self, shape: tuple[int, ...], labels: Sequence[Hashable], ready: nn.Module | None) -> None:
+        self.input_shape_ = shape
+        self.n_features_in_ = math.prod(shape)
+        self.classes_ = _label_array(labels)
+        self._numbers = {label: number for number, label in enumerate(labels)}
+        self._ready = ready or nn.Identity()
+        self._session: Any = None
+
+    def _modules(self, weights: Tensor | None = None) -> Architecture:
+        own = self.optimiser, self.phi_optimiser
+        return build.architecture(
+            self.representation, self.predictor, self.input_shape_, len(self._numbers), weights, *own
+        )
+
+    def _config(self, modules: Architecture) -> FLGamesConfig:
+        phi = modules.representation()
+        learnt = not self._is_default_images and any(parameter.requires_grad for parameter in phi.parameters())
+        if self.fast and not learnt:
+            raise UserError("fast moves phi by full-batch gradients, and here phi has nothing to learn.")
+        values = {name: getattr(self, name) for name in FLGamesConfig.model_fields if name in parameters()}
+        if self.fast:
+            values["phi_batches"] = "all"
+        return checked(FLGamesConfig, values | {"representation": "variable" if learnt else "fixed"})
+
+    def _rule(self) -> StoppingRule | None:
+        """The rule that the parameters choose; one that was asked for comes before the one that is there by default."""
+        names = [name for each in rules().values() for name in each.knobs()]
+        values = {name: getattr(self, name) for name in names}
+        default = parameters()
+        asked = [each for each in rules().values() if values[each.chosen_by] not in (None, default[each.chosen_by])]
+        for each in rules().values():
+            if asked and each not in asked:
+                values |= dict.fromkeys(each.knobs())
+        return choose_rule(values)
+
+    def _finish(self, play: Play) -> None:
+        self.result_ = play.result(self.history_)
+        if self.result_.end == "rounds" and play.rule:
+            warnings.warn(
+                f"rounds={self.rounds} ended the game before its rule did; a later round may be better.", stacklevel=4
+            )
+        self._keep(play.chosen())
+        for callback in self.callbacks:
+            callback.on_end(self.result_)
+
+    def _keep(self, ensemble: Ensemble) -> None:
+        self.model_ = ExportedModel(self._ready, ensemble.cpu())
+        self.players_ = dict(zip(ensemble.names, ensemble.players, strict=True))
+
+    def _probabilities(self, batch: Tensor) -> np.ndarray:
+        if self._session is not None:
+            (found,) = self._session.run([OUTPUTS], {INPUTS: batch.float().numpy()})
+            return np.asarray(found)
+        probabilities: np.ndarray = self.model_(batch.float()).numpy()
+        return probabilities
+
+    def _check_is_fitted(self, trainable: bool = False) -> None:
+        if not hasattr(self, "classes_"):
+            raise NotFittedError("This FLGames has not been fitted: call fit first, or load a model.")
+        if trainable and not hasattr(self, "model_"):
+            raise UserError("This model was loaded to predict only: load it with its modules to save it again.")
+
+
+def _jsonable(value: Any) -> Any:
+    """A plain value: NumPy's and torch's are not."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _label_array(labels: Sequence[Hashable]) -> np.ndarray:
+    """Labels as they are: an array of one type only if all of them have it."""
+    array = np.array(labels) if len({type(label) for label in labels}) == 1 else np.array([])
+    if array.shape == (len(labels),):
+        return array
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def _onnx_session(path: Path, needed: Iterable[str]) -> Any:
+    passed = " and ".join(needed)
+    if not path.exists():
+        raise UserError(f"{path} is not there: pass {passed} to load, as when it was trained.")
+    try:
+        import onnxruntime
+    except ImportError:
+        raise UserError(f"Pass {passed} to load, or install onnxruntime, which can do without.") from None
+    return onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+
+
+class _History(Callback):
+    """Every round, to look at afterwards."""
+
+    def __init__(self) -> None:
+        self.records: list[RoundRecord] = []
+
+    def on_round(self, record: RoundRecord) -> None:
+        self.records.append(record)
+
+
+class _Bar(Callback):
+    """A progress bar, if one is wanted. Use as a context manager."""
+
+    def __init__(self, show: bool) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        self._bar = Progress(*columns, disable=not show, transient=True)
+
+    def __enter__(self) -> _Bar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def on_start(self, game: GameInfo) -> None:
+        self._rounds = game.rounds
+        self._task = self._bar.add_task("round 0", total=game.rounds)
+
+    def on_round(self, record: RoundRecord) -> None:
+        played = record.round + 1
+        words = f"round {played}/{self._rounds}, train {record.accuracy:.3f}, spread {record.spread:.3f}"
+        self._bar.update(self._task, completed=played, description=words)

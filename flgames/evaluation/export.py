@@ -1,0 +1,88 @@
+"""A finished model as others use it: raw values in, probabilities out, and files that need nothing of this package."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from flgames.errors import UserError
+from flgames.models.architecture import snapshot
+from flgames.models.ensemble import Ensemble
+
+EXAMPLES = 2
+"""Samples that a graph is traced with; it then takes any number."""
+
+INPUTS, OUTPUTS = "inputs", "probabilities"
+
+
+class ExportedModel(nn.Module):
+    """w_av o phi with its preprocessing, as one module.
+
+    Parameters
+    ----------
+    ready
+        Makes raw values ready, such as a standardisation.
+    ensemble
+        What has been learnt.
+    """
+
+    def __init__(self, ready: nn.Module, ensemble: Ensemble) -> None:
+        super().__init__()
+        self.ready = ready
+        self.ensemble = ensemble
+        self.eval()
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        logits: Tensor = self.ensemble(self.ready(inputs))
+        return logits.softmax(1)
+
+    def write_onnx(self, path: Path, input_shape: tuple[int, ...]) -> None:
+        """As ONNX, for any number of samples at a time."""
+        try:
+            import onnxscript  # noqa: F401
+        except ImportError:
+            raise UserError("ONNX needs more packages: pip install -c constraints.txt '.[export]'.") from None
+        with _quiet():
+            torch.onnx.export(
+                self,
+                (torch.zeros(EXAMPLES, *input_shape),),
+                path,
+                input_names=[INPUTS],
+                output_names=[OUTPUTS],
+                dynamic_shapes=({0: torch.export.Dim("samples")},),
+                dynamo=True,
+                external_data=False,
+                verbose=False,
+            )
+
+    def write_torch_export(self, path: Path, input_shape: tuple[int, ...]) -> None:
+        """As torch.export's archive. Load only what you trust: that format may hold pickled objects."""
+        example = torch.zeros(EXAMPLES, *input_shape)
+        program = torch.export.export(self, (example,), dynamic_shapes=({0: torch.export.Dim("samples")},))
+        torch.export.save(program, path)
+
+    def write_safetensors(self, path: Path) -> None:
+        """The weights alone: players, phi and the preprocessing."""
+        named = self.ensemble.tensors() | {f"ready/{name}": tensor for name, tensor in snapshot(self.ready).items()}
+        path.write_bytes(safetensors.torch.save(named))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Torch's exporter speaks of its own deprecations, and of packages that nothing here needs."""
+    speaker = logging.getLogger("torch.onnx")
+    before = speaker.level
+    speaker.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        speaker.setLevel(before)

@@ -1,0 +1,159 @@
+"""A client of FL Games: a player that answers its opponents, and lends its data's gradient to phi.
+
+``respond`` is PredictorUpdate(k) of Algorithm 1, ``represent`` is RepresentationUpdate(k).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from flgames.core.client import Client, Site, Task
+from flgames.core.gradients import gradient_answer
+from flgames.core.messages import Action, Answer
+from flgames.core.state import State, taken
+from flgames.core.steps import batches_in, make_optimiser, steps_of
+from flgames.data.samples import BatchStream, in_chunks
+from flgames.methods.fl_games.config import FLGamesConfig
+from flgames.methods.fl_games.memory import response_terms
+from flgames.methods.fl_games.objective import best_response_loss, opponents_logits, representation_loss
+from flgames.models.architecture import Architecture, snapshot
+from flgames.seeds import torch_seed
+
+
+class FLGamesClient(Client):
+    """One player. Its Adam moments, its move number and its copies of the others' buffers stay with it."""
+
+    def __init__(self, site: Site, architecture: Architecture, config: FLGamesConfig) -> None:
+        super().__init__(site, architecture, config.memory)
+        self.config = config
+        self.moves = 0
+        self.phi_moves = 0
+        self._played = -1
+        parameters = list(self.predictor.parameters())
+        self.optimiser = (
+            architecture.optimiser(parameters)
+            if architecture.optimiser
+            else make_optimiser(config.optimiser, parameters, config.learning_rate)
+        )
+        size = len(site.samples)
+        self.move_batches = BatchStream(size, config.batch_size, site.seed, site.name, "moves")
+        self.phi_stream = BatchStream(size, config.batch_size, site.seed, site.name, "phi")
+        self.steps = steps_of(config.local_steps, size, config.batch_size, site.seed, site.name)
+
+    def tasks(self) -> dict[str, Task]:
+        return super().tasks() | {"respond": self.respond, "represent": self.represent, "moments": self.moments}
+
+    def respond(self, t: int) -> Answer:
+        """Move in predictor round t: ``local_steps`` steps on the ensemble's loss, opponents held still."""
+        own = self.known.buffers[self.site.name].current
+        if own.version != self._played:
+            # The first move, or the last one was lost on its way: what counts is what the others have seen.
+            self.predictor.load_state_dict(own.weights)
+        steps = self._full_batch_steps if self.config.full_batch else self._mini_batch_steps
+        self.predictor.train()
+        # A module that draws, such as Dropout, draws the same when this move is played again.
+        with torch_seed(self.site.seed, "move", self.site.name, self.moves):
+            losses = steps()
+        self.moves += 1
+        self._played = t
+        action = Action(self.site.name, t, snapshot(self.predictor))
+        self.known.receive([action])
+        return Answer(action.weights, {"loss": sum(losses) / len(losses)})
+
+    def moments(self) -> Answer:
+        """The sums and the sums of squares of this client's features, over all of its samples."""
+        sums, squares = torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
+        for index in in_chunks(torch.arange(len(self.site.samples))):
+            features = self._features(index)[0].cpu().double()
+            sums, squares = sums + features.sum(0), squares + (features**2).sum(0)
+        return Answer({"sums": sums, "squares": squares})
+
+    def _mini_batch_steps(self) -> list[float]:
+        own_weight, opponents = response_terms(self.site.name, self.known, self.config.memory, self.config.memory_mode)
+        losses = []
+        for step in range(self.steps):
+            features, targets = self._features(self.move_batches.batch(self.moves * self.steps + step))
+            others = opponents_logits(self.frozen_predictor, opponents, features)
+            loss = best_response_loss(own_weight, self.predictor(features), others, targets, self.loss)
+            self.predictor.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimiser.step()
+            losses.append(loss.item())
+        return losses
+
+    def _features(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """phi of these samples, and their targets. One that never moves is computed once."""
+        if self.config.representation == "fixed":
+            return self.features.batch(index)
+        inputs, targets = self.batch(index)
+        with torch.no_grad():
+            return self.representation(inputs), targets
+
+    def _full_batch_steps(self) -> list[float]:
+        """Gradient descent on all samples. The opponents stand still, so their logits are looked up, not recomputed."""
+        own_weight, opponents = response_terms(self.site.name, self.known, self.config.memory, self.config.memory_mode)
+        size, chunks = len(self.site.samples), self.cache.chunks()
+        others = self.cached_logits(opponents, chunks) if opponents else None
+        targets = self.cache.targets(chunks)
+        losses = []
+        for _ in range(self.steps):
+            self.predictor.zero_grad()
+            total, start = 0.0, 0
+            for chunk in range(chunks):
+                own = self.predictor(self.features.features(chunk))
+                part = slice(start, start + len(own))
+                against = None if others is None else others[part]
+                loss = best_response_loss(own_weight, own, against, targets[part], self.loss) * (len(own) / size)
+                loss.backward()  # type: ignore[no-untyped-call]
+                total, start = total + loss.item(), part.stop
+            self.optimiser.step()
+            losses.append(total)
+        return losses
+
+    def represent(self) -> Answer:
+        """The sample-mean gradient of R^k(w_av o phi), and phi's buffers after it, if it has any."""
+        actions = [action.weights for action in self.known.current]
+        for name in self.learnt:
+            self.representation.get_parameter(name).requires_grad_(True)
+        self.representation.train()
+        seen, total = 0, 0.0
+        with torch_seed(self.site.seed, "phi", self.site.name, self.phi_moves):
+            for inputs, targets in self._phi_batches():
+                loss = representation_loss(
+                    self.representation, self.frozen_predictor, actions, inputs, targets, self.loss
+                )
+                (loss * len(targets)).backward()  # type: ignore[no-untyped-call]
+                seen += len(targets)
+                total += loss.item() * len(targets)
+        for parameter in self.representation.parameters():
+            if parameter.grad is not None:
+                parameter.grad.div_(seen)
+        answer = gradient_answer(self.representation, total / seen)
+        self.representation.requires_grad_(False).eval()
+        self.phi_moves += 1
+        return answer
+
+    def _phi_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        if self.config.phi_batches == "all":
+            yield from map(self.features.inputs, range(self.cache.chunks()))
+            return
+        count = batches_in(self.config.phi_batches, len(self.site.samples), self.config.batch_size)
+        for number in range(self.phi_moves * count, (self.phi_moves + 1) * count):
+            yield self.batch(self.phi_stream.batch(number))
+
+    def state_dict(self) -> State:
+        return super().state_dict() | {
+            "moves": self.moves,
+            "phi_moves": self.phi_moves,
+            "optimiser": self.optimiser.state_dict(),
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        super().load_state_dict(state)
+        self.moves = taken(state, "moves", int)
+        self.phi_moves = taken(state, "phi_moves", int)
+        self.optimiser.load_state_dict(taken(state, "optimiser", dict))
+        self._played = -1

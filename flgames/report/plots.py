@@ -1,0 +1,131 @@
+"""The two figures of a run: accuracy over rounds, and the invariance profile."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from flgames.evaluation.profile import InvarianceProfile
+from flgames.files import write_atomically
+from flgames.report.rows import Row
+from flgames.runs.folder import GameFolder
+
+# Okabe and Ito's palette: told apart by colour-blind readers too.
+COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+CLIENT_COLOURS = ("#56B4E9", "#0072B2")
+UNSEEN = "#D55E00"
+GREY = "#666666"
+
+FEW_PROBES = 50
+"""Below this, points are marked: the lines between them are not measured."""
+
+
+def draw_curves(
+    path: Path, title: str, games: Mapping[str, Sequence[GameFolder]], ceiling: float | None = None
+) -> None:
+    """One panel a method: training accuracy of the clients, and the unseen client where it was probed."""
+    size = (6.2 * len(games), 4.8)
+    figure, panels = pyplot.subplots(1, len(games), figsize=size, sharey=True, squeeze=False, layout="constrained")
+    for panel, (method, folders) in zip(panels[0], games.items(), strict=True):
+        _curves(panel, folders)
+        if ceiling is not None:
+            panel.axhline(ceiling, color=GREY, linestyle=":", linewidth=1.2, label="best an invariant model can do")
+        stop_below = folders[0].result().stop_below
+        if stop_below is not None:
+            panel.axhline(stop_below, color=GREY, linestyle="--", linewidth=1.2, label=f"stops below {stop_below:.2f}")
+        panel.set(title=method, xlabel="round", ylim=(0, 1))
+        panel.grid(alpha=0.2)
+    panels[0][0].set_ylabel("accuracy")
+    handles, labels = panels[0][-1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
+    figure.suptitle(title)
+    save(figure, path)
+
+
+def _curves(panel: Axes, folders: Sequence[GameFolder]) -> None:
+    for number, folder in enumerate(folders):
+        lines, label = folder.measures(), number == 0
+        rounds = [line.round + 1 for line in lines]
+        for place, client in enumerate(lines[0].accuracy_of):
+            panel.plot(
+                rounds,
+                [line.accuracy_of.get(client, float("nan")) for line in lines],
+                color=CLIENT_COLOURS[place % len(CLIENT_COLOURS)],
+                linewidth=1.2,
+                alpha=0.9 if len(folders) == 1 else 0.4,
+                label=f"training, {client}" if label and len(lines[0].accuracy_of) <= 3 else None,
+            )
+        probes = folder.probes()
+        panel.plot(
+            [probe.round + 1 for probe in probes], [probe.unseen for probe in probes],
+            color=UNSEEN, linewidth=1.2, alpha=0.9 if len(folders) == 1 else 0.4,
+            marker="." if len(probes) < FEW_PROBES else None,
+        )  # fmt: skip
+        result = folder.result()
+        chosen = result.chosen_round + 1
+        if chosen != rounds[-1]:
+            panel.axvline(
+                chosen, color=GREY, linestyle="--", linewidth=1.2, label="the rule's choice" if label else None
+            )
+        if result.unseen is not None:
+            panel.plot(
+                chosen, result.unseen,
+                "o", color=UNSEEN, markersize=7, label="unseen client" if label else None, zorder=5,
+            )  # fmt: skip
+
+
+def draw_profile(path: Path, title: str, rows: Sequence[Row], training_flips: Sequence[float]) -> None:
+    """Accuracy over the flip rate p, a straight line a method, with the clients' own p on it."""
+    figure, axes = pyplot.subplots(figsize=(7.4, 5.0), layout="constrained")
+    p = np.linspace(0, 1, 2)
+    for row, colour in zip(rows, COLOURS, strict=False):
+        profiles = row.profiles
+        mean = InvarianceProfile.mean_of(profiles)
+        axes.plot(
+            p, [mean.at(x) for x in p], color=colour, linewidth=2.2,
+            label=f"{row.title}{_rule(row)}: mean {mean.mean:.0%}, flip rate {mean.flip_rate:.0%}",
+        )  # fmt: skip
+        for profile in profiles if len(profiles) > 1 else ():
+            axes.plot(p, [profile.at(x) for x in p], color=colour, linewidth=0.8, alpha=0.35)
+        axes.plot(training_flips, [mean.at(x) for x in training_flips], "o", color=colour, markersize=7)
+        axes.plot(mean.unseen_p, mean.at(mean.unseen_p), "*", color=colour, markersize=15)
+    first = rows[0].profiles[0]
+    axes.axhline(first.ceiling, color=GREY, linestyle=":", linewidth=1.2)
+    axes.annotate(
+        f"best an invariant model can do: {first.ceiling:.0%}", (0.62, first.ceiling), xytext=(0, 4),
+        textcoords="offset points", color=GREY, fontsize=9,
+    )  # fmt: skip
+    for flip in training_flips:
+        axes.axvline(flip, color=GREY, linewidth=0.5, alpha=0.5)
+    axes.axvline(first.unseen_p, color=GREY, linewidth=0.5, alpha=0.5)
+    axes.plot([], [], "o", color=GREY, label="training clients")
+    axes.plot([], [], "*", color=GREY, markersize=12, label="unseen client")
+    axes.set(
+        title=title, ylabel="accuracy on held-out images", xlim=(-0.02, 1.02), ylim=(0, 1.02),
+        xlabel="p: how often the spurious feature contradicts the label (0 agrees, 1 conflicts)",
+    )  # fmt: skip
+    axes.grid(alpha=0.2)
+    axes.legend(loc="lower left", fontsize=9)
+    save(figure, path)
+
+
+def _rule(row: Row) -> str:
+    threshold = row.played[0].stop_below
+    return f", stopped below {threshold:.2f}" if threshold is not None else ""
+
+
+def save(figure: Figure, path: Path) -> None:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130)
+    pyplot.close(figure)
+    write_atomically(path, buffer.getvalue())

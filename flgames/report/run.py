@@ -1,0 +1,53 @@
+"""What a finished run leaves behind for people: results.json, table.md, curves.png, profile.png."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from rich.console import Console
+
+from flgames.data.benchmarks.registry import benchmark
+from flgames.files import write_atomically, write_json
+from flgames.report.own_data import summarise_own
+from flgames.report.plots import draw_curves, draw_profile
+from flgames.report.remarks import majority_shares, remarks
+from flgames.report.rows import markdown_table, reference_rows, row_of, transposed_table
+from flgames.runs.folder import GameFolder, RunFolder
+
+
+def summarise(run: RunFolder, console: Console) -> None:
+    """Write the results of a run whose games have all ended, and show them."""
+    settings = run.settings
+    if settings.data is not None:
+        summarise_own(run, console)
+        return
+    source = benchmark(settings.source)
+    games: dict[str, list[GameFolder]] = {}
+    for match, folder in run.games():
+        games.setdefault(match.entry.slug, []).append(folder)
+    entries = run.plan.entries
+    rows = [row_of(each, settings.source, [folder.result() for folder in games[each.slug]]) for each in entries]
+    ceiling = rows[0].profiles[0].ceiling
+    constants = majority_shares(source, settings.all_seeds)
+    table = rows + reference_rows(rows[0].profiles[0], constants)
+    title = f"{source.title}, {settings.seeds} seed{'s' if settings.seeds > 1 else ''}, accuracies in %"
+
+    results = {row.title: [result.model_dump(mode="json", exclude_none=True) for result in row.played] for row in rows}
+    write_json(run.path / "results.json", results)
+    write_atomically(run.path / "table.md", f"{title}\n\n{markdown_table(table)}")
+    titled = {each.title: games[each.slug] for each in entries}
+    draw_curves(run.path / "curves.png", source.title, titled, ceiling)
+    draw_profile(run.path / "profile.png", f"{source.title}: invariance profile", rows, list(source.flips.values()))
+
+    console.print(transposed_table(table, title))
+    for remark in remarks(rows, fmean(train for train, _ in constants)):
+        console.print(remark, style="yellow")
+    for name in ("curves.png", "profile.png"):
+        console.print(f"{run.path / name}", soft_wrap=True)
+    console.print(f"run folder: {run.path.resolve()}", soft_wrap=True, style="bold")
+
+
+def write_summary(run: RunFolder) -> None:
+    """The same where nobody looks on: what would be printed is in summary.txt."""
+    with open(run.path / "summary.txt", "w") as file:
+        summarise(run, Console(file=file, width=100))

@@ -1,0 +1,73 @@
+"""Every entry with every seed on the same clients; what has been played before is taken from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.errors import Diverged
+from flgames.runs.entries import default_names, entry
+from flgames.runs.entry import Entry
+from flgames.runs.match import Match
+from flgames.runs.runner import Runner
+from flgames.runs.store import Store
+
+DEFAULT_SEEDS = range(5)
+
+MOST_NAMED = 3
+"""Methods that a file is named by; of more, their number."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Which entries meet, where, and with which seeds."""
+
+    options: BenchmarkOptions
+    methods: tuple[str, ...]
+    seeds: range
+
+    def by_entry(self) -> list[tuple[Entry, list[Match]]]:
+        """Every entry and its matches."""
+        entries = [entry(name, self.options) for name in self.methods]
+        return [(each, [Match(options=self.options, entry=each, seed=seed) for seed in self.seeds]) for each in entries]
+
+    def matches(self) -> list[Match]:
+        """All of them, in playing order: every method has played a seed before the next one begins."""
+        return [match for seed in zip(*(matches for _, matches in self.by_entry()), strict=True) for match in seed]
+
+    @property
+    def label(self) -> str:
+        """A name for its files: the benchmark, and whatever is not as it is by default."""
+        changed = self.options.model_dump(exclude_defaults=True, exclude={"benchmark"})
+        words = [self.options.benchmark]
+        for name, value in changed.items():
+            words += [name, *map(str, value)] if isinstance(value, tuple) else [name, str(value)]
+        if self.methods != default_names(self.options):
+            words += self.methods if len(self.methods) <= MOST_NAMED else [f"{len(self.methods)}-methods"]
+        if self.seeds != DEFAULT_SEEDS:
+            words.append(f"seeds-{self.seeds.start}-to-{self.seeds.stop - 1}")
+        return "-".join(words)
+
+
+def play_all(
+    matches: Iterable[Match],
+    store: Store,
+    runner: Callable[[Match], Runner],
+    on_end: Callable[[Match], None] = lambda _: None,
+) -> None:
+    """Play matches to their ends. One that diverges is reported when all others have ended."""
+    diverged = []
+    for match in matches:
+        folder = store.folder(match)
+        if not folder.has_ended:
+            try:
+                runner(match).play(folder, match)
+            except Diverged as error:
+                diverged.append(f"{match.stem}: {error}")
+                continue
+        if store.find(match) is None:
+            store.keep(match)
+        on_end(match)
+    if diverged:
+        raise Diverged(" ".join(diverged) + " All others have been played.")

@@ -1,0 +1,85 @@
+"""An entry: one method, set up to be played."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core.core_schema import ValidationInfo
+
+from flgames.core.knobs import Plain
+from flgames.core.method import Method
+from flgames.core.stopping.rule import SavedRule
+from flgames.data.benchmarks.benchmark import Benchmark
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.benchmarks.registry import benchmark
+from flgames.data.benchmarks.spurious import Removed
+from flgames.methods.fl_games.config import FLGamesConfig
+from flgames.methods.fl_games.server import Game
+from flgames.methods.registry import config_of, make
+from flgames.models.architecture import Weights
+from flgames.models.networks import CNN, MLP
+
+
+class Entry(BaseModel):
+    """A method with everything that decides its result, but for the benchmark and the seed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    slug: str
+    title: str
+    method: str
+    config: dict[str, Plain] = Field(default_factory=dict, validate_default=True)
+    network: MLP | CNN = MLP()
+    rounds: int = Field(ge=1)
+    rule: SavedRule | None = None
+    """What stops it; None: it plays all rounds."""
+    warm_start: int | None = None
+    """Rounds in which it can't stop; None: the method's, at least ``least_warm_start``."""
+    least_warm_start: int = 0
+    phi_rounds: int = Field(default=0, ge=0)
+    """Rounds of FedAvg by which phi is trained before the game begins."""
+    measure_samples: int = 2048
+    clients: Literal["apart", "pooled"] = "apart"
+    """Pooled: the samples of all clients in one place, without a federation."""
+    feature: Literal["kept", "removed"] = "kept"
+    """Removed: images without the spurious feature."""
+    side: int | None = None
+    """Pixels a side, where a method's authors used others than the benchmark."""
+    probe_every: int = Field(default=0, ge=0)
+    """Look at the unseen client every so many rounds, for a curve; nothing that plays can see it."""
+
+    @field_validator("config")
+    @classmethod
+    def _filled_in(cls, config: dict[str, Plain], info: ValidationInfo) -> dict[str, Plain]:
+        return config_of(info.data["method"], config).model_dump()
+
+    @property
+    def is_federated(self) -> bool:
+        return self.clients == "apart"
+
+    def benchmark(self, options: BenchmarkOptions) -> Benchmark:
+        """The benchmark as this entry sees it."""
+        source = benchmark(options.model_copy(update={"side": self.side}) if self.side else options)
+        if self.feature == "removed":
+            source = replace(source, feature=Removed(source.feature))
+        return replace(source, pooled=True) if self.clients == "pooled" else source
+
+    def make(self, input_shape: tuple[int, ...], classes: int, first_phi: Weights | None = None) -> Method:
+        """The method, for such inputs and labels; ``first_phi`` are the weights that its phi begins with."""
+        architecture = self.network.architecture(input_shape, classes)
+        if first_phi is not None:
+            return Game(architecture, FLGamesConfig.model_validate(self.config), first_phi)
+        return make(self.method, architecture, self.config)
+
+    def decides(self) -> dict[str, object]:
+        """All that can change a result, and no name, as keys are made of it.
+
+        Defaults of an entry are left out: an option that a later version adds changes no entry that does without it.
+        Those of configuration and network are in, because they are values. The words are those of the first keys.
+        """
+        apart = {"slug", "title", "config", "network", "rule"}
+        decides: dict[str, object] = self.model_dump(mode="json", exclude=apart, exclude_defaults=True)
+        decides |= self.rule.values() if self.rule else {}
+        return decides | {"rules": dict(self.config), "network": self.network.model_dump(mode="json")}

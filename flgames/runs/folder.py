@@ -1,0 +1,290 @@
+"""The run folder: settings, plan, one line of measures a round, checkpoints, the final model, results.
+
+```
+RUN/
+  settings.json     what it was told, flat, as on the command line
+  plan.json         what follows from that: every match with all that decides it
+  environment.json  results.json  table.md  curves.png  profile.png
+  clients.json      of own data: what each client told of them
+  METHOD/seed-S/
+    measures.jsonl  probe.jsonl  model.safetensors  result.json
+    state.pt        the whole state of a game under way; gone when it has ended
+    whole.pt        the last state with all clients, where that is an earlier one
+```
+
+Whole files are written under a temporary name and renamed; lines are appended, and those after the last checkpoint
+are dropped when a run goes on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+import platform
+import secrets
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import safetensors.torch
+import torch
+from pydantic import BaseModel, ValidationError
+
+import flgames
+from flgames.core.records import RoundRecord
+from flgames.core.state import State, taken
+from flgames.data.own.survey import Survey
+from flgames.errors import UserError
+from flgames.files import write_atomically, write_json
+from flgames.models.architecture import Weights
+from flgames.runs.match import Match
+from flgames.runs.plan import FORMAT, Plan, make_plan
+from flgames.runs.result import Environment, ProbeRecord, Result, as_line, read_result, write_result
+from flgames.runs.settings import Settings, validated
+
+Record = TypeVar("Record", bound=BaseModel)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep a second process from playing in the same folder."""
+    with open(path / ".lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"Another process is playing in {path}: wait for it or stop it first.") from None
+        yield
+
+
+class RunFolder:
+    """A folder that belongs to one run, for ever."""
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self.path = path
+        self.settings = settings
+
+    @classmethod
+    def create(cls, path: Path | None, settings: Settings, surveys: Mapping[str, Survey] | None = None) -> RunFolder:
+        """A new folder with its plan; one that holds anything is never touched.
+
+        The plan of own data that lie elsewhere is made when their surveys have come: :meth:`survey`.
+        """
+        if path is None:
+            path = _free_name(settings)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise UserError(f"{path} is {_what_is_there(path)}: choose another `out`.")
+        run = cls(path, settings)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            write_json(path / "environment.json", environment().model_dump() | {"run": secrets.token_hex(6)})
+            write_json(path / "settings.json", settings.flat())
+            if surveys:
+                run.survey(surveys)
+            elif settings.data is None:
+                run._write_plan(make_plan(settings))
+        except OSError as error:
+            raise UserError(f"The run folder {path} can't be made: {error.strerror}.") from None
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """A run that was begun before."""
+        try:
+            saved = json.loads((path / "settings.json").read_text())
+            if not isinstance(saved, dict) or "benchmark" not in saved:
+                raise ValueError
+        except (OSError, ValueError):
+            raise UserError(f"{path} is not a run folder: it has no readable settings.json.") from None
+        return cls(path, validated(saved))
+
+    @property
+    def id(self) -> str:
+        """What sites keep their states of this run under: no other run has it, wherever its folder is."""
+        return str(json.loads((self.path / "environment.json").read_text())["run"])
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether its matches are known; those of own data that lie elsewhere are not before their survey."""
+        return (self.path / "plan.json").exists() or self.settings.data is None or self.surveys is not None
+
+    @property
+    def plan(self) -> Plan:
+        """What is played, as it was planned when the folder was made."""
+        path = self.path / "plan.json"
+        if not path.exists():  # a folder of a version that stored none, which had the presets of this one
+            self._write_plan(make_plan(self.settings, self.surveys))
+        try:
+            plan = Plan.model_validate_json(path.read_text())
+        except ValidationError as error:
+            raise UserError(f"{path} can't be read: {error.errors()[0]['msg']}.") from None
+        if plan.format != FORMAT:
+            raise UserError(f"{path} has the format {plan.format}, and this version of flgames reads {FORMAT}.")
+        return plan
+
+    def _write_plan(self, plan: Plan) -> None:
+        write_json(self.path / "plan.json", plan.model_dump(mode="json"))
+
+    @property
+    def surveys(self) -> dict[str, Survey] | None:
+        """What the clients of own data have told of them; None before they did."""
+        path = self.path / "clients.json"
+        if not path.exists():
+            return None
+        return {name: Survey.model_validate(told) for name, told in json.loads(path.read_text()).items()}
+
+    def survey(self, surveys: Mapping[str, Survey]) -> None:
+        """Clients of own data have told of them: now the plan can be made."""
+        write_json(self.path / "clients.json", {name: survey.model_dump() for name, survey in surveys.items()})
+        self._write_plan(make_plan(self.settings, surveys))
+
+    def game(self, match: Match) -> GameFolder:
+        """Where a match of the plan is played."""
+        return GameFolder(self.path / self.plan.folder(match))
+
+    def games(self) -> list[tuple[Match, GameFolder]]:
+        """Every match of the plan, and where it is played."""
+        plan = self.plan
+        return [(match, GameFolder(self.path / plan.folder(match))) for match in plan.matches]
+
+
+class GameFolder:
+    """One method played with one seed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._saved_at = time.monotonic()
+
+    @property
+    def has_ended(self) -> bool:
+        return (self.path / "result.json").exists()
+
+    def result(self) -> Result:
+        """The result of a game that has ended."""
+        if not self.has_ended:
+            raise UserError(f"{self.path} has no result: that game has not ended.")
+        return read_result(self.path / "result.json")
+
+    @property
+    def saved_rounds(self) -> set[int]:
+        """The rounds after which a state was saved that one may have to go back to."""
+        return {taken(state, "next_round", int) for state in self._states()}
+
+    def load_state(self, possible: set[int] | None = None) -> State | None:
+        """The last checkpoint, of those rounds to which all clients can go back if there is one.
+
+        Lines written after it are dropped, because those rounds will be played again.
+        """
+        states = self._states()
+        common = [state for state in states if possible is None or state["next_round"] in possible]
+        state = next(iter(common or states), None)
+        rounds = taken(state, "next_round", int) if state else 0
+        for name, records in (("measures.jsonl", self.measures()), ("probe.jsonl", self.probes())):
+            if (self.path / name).exists():
+                kept = "".join(as_line(record) for record in records if record.round < rounds)
+                write_atomically(self.path / name, kept)
+        return state
+
+    def save_state(self, state: State) -> None:
+        """A checkpoint. The last one with all clients is kept beside one that lacks some."""
+        last, whole = self.path / "state.pt", self.path / "whole.pt"
+        if not state["whole"] and not whole.exists() and last.exists():
+            os.replace(last, whole)
+        buffer = io.BytesIO()
+        torch.save(state, buffer)
+        write_atomically(last, buffer.getvalue())
+        if state["whole"]:
+            whole.unlink(missing_ok=True)
+        self._saved_at = time.monotonic()
+
+    def _states(self) -> list[State]:
+        """Those on the disk, the newest first."""
+        paths = [self.path / "state.pt", self.path / "whole.pt"]
+        return [torch.load(path, weights_only=True) for path in paths if path.exists()]
+
+    def is_due(self, seconds: float) -> bool:
+        """Whether the last checkpoint is older than this."""
+        return time.monotonic() - self._saved_at >= seconds
+
+    def append(self, record: RoundRecord | ProbeRecord) -> None:
+        name = "measures.jsonl" if isinstance(record, RoundRecord) else "probe.jsonl"
+        with open(self.path / name, "a") as file:
+            file.write(as_line(record))
+
+    def measures(self) -> list[RoundRecord]:
+        return self._read("measures.jsonl", RoundRecord)
+
+    def probes(self) -> list[ProbeRecord]:
+        return self._read("probe.jsonl", ProbeRecord)
+
+    def finish(self, weights: Weights, result: Result) -> None:
+        """The final model and its result; the checkpoint has served."""
+        write_atomically(self.path / "model.safetensors", safetensors.torch.save(weights))
+        write_result(self.path / "result.json", result)
+        for name in ("state.pt", "whole.pt"):
+            (self.path / name).unlink(missing_ok=True)
+
+    def weights(self) -> Weights:
+        """Of the final model."""
+        return safetensors.torch.load_file(self.path / "model.safetensors")
+
+    def _read(self, name: str, kind: type[Record]) -> list[Record]:
+        path = self.path / name
+        if not path.exists():
+            return []
+        whole = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        return [kind.model_validate_json(line) for line in whole]
+
+
+def environment() -> Environment:
+    """That of this process."""
+    return Environment(
+        flgames=flgames.__version__,
+        commit=_commit(),
+        python=platform.python_version(),
+        torch=torch.__version__,
+        numpy=np.__version__,
+        platform=platform.platform(),
+        started=datetime.now().astimezone().isoformat(timespec="seconds"),
+    )
+
+
+def _commit() -> str | None:
+    """The commit of the code that runs, if it is a checkout; with + if files differ from it."""
+    package = Path(flgames.__file__).parent
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(package), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", "__init__.py")  # an installed copy may lie in somebody else's repository
+        return git("rev-parse", "HEAD")[:12] + ("+" if git("status", "--porcelain", ".") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _free_name(settings: Settings) -> Path:
+    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{settings.benchmark}-{settings.name}"
+    path, number = Path("runs") / stem, 1
+    while path.exists():
+        number += 1
+        path = Path("runs") / f"{stem}-{number}"
+    return path
+
+
+def _what_is_there(path: Path) -> str:
+    try:
+        there = RunFolder.open(path).settings
+    except UserError:
+        return "not empty"
+    return (
+        f"not empty and belongs to another run ({there.name} on {there.benchmark}, seed {there.seed}), "
+        f"which goes on by `resume` {path}"
+    )

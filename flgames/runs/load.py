@@ -1,0 +1,82 @@
+"""Models of games that have ended, with what is needed to use them elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import nn
+
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.own.source import OwnOptions
+from flgames.data.own.survey import Layout
+from flgames.errors import UserError, unknown
+from flgames.evaluation.export import ExportedModel
+from flgames.models.ensemble import Ensemble
+from flgames.runs.folder import GameFolder, RunFolder
+from flgames.runs.match import Match
+from flgames.runs.result import Result
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """The model of one game that has ended, and its result."""
+
+    run: RunFolder
+    match: Match
+    result: Result
+    ensemble: Ensemble
+
+    @property
+    def layout(self) -> Layout | None:
+        """How own data must look; a benchmark has none."""
+        return self.match.options.layout if isinstance(self.match.options, OwnOptions) else None
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What the model tells apart, in the order of its outputs."""
+        options = self.match.options
+        if not isinstance(options, BenchmarkOptions):
+            return options.layout.classes
+        labels: dict[int, list[str]] = {}
+        for kind, label in self.match.entry.benchmark(options).labels.items():
+            if label is not None:
+                labels.setdefault(label, []).append(kind)
+        return tuple(" or ".join(labels[number]) for number in sorted(labels))
+
+    @property
+    def exported(self) -> ExportedModel:
+        """With its preprocessing, as others use it."""
+        return ExportedModel(self.layout.ready if self.layout else nn.Identity(), self.ensemble)
+
+
+def load(path: Path, method: str | None = None, seed: int | None = None, holdout: str | None = None) -> LoadedModel:
+    """A model of a run: of FL Games and the first seed, unless others are asked for."""
+    run = RunFolder.open(path)
+    if not run.is_planned:
+        raise UserError(f"{path} has no model: the run has not begun.")
+    plan = run.plan
+    slugs = [entry.slug for entry in plan.entries]
+    seed = run.settings.seed if seed is None else seed
+    method = method or slugs[-1]
+    if method not in slugs:
+        raise unknown("method of this run", method, slugs)
+    found = [match for match in plan.matches if match.entry.slug == method and match.seed == seed]
+    if not found:
+        raise UserError(f"{path} has the seeds {', '.join(map(str, run.settings.all_seeds))}, and not {seed}.")
+    by_holdout = {match.holdout: match for match in found}
+    if len(by_holdout) > 1 and holdout is None:
+        raise UserError(f"Every client was held out in turn: say `holdout` {' or '.join(map(str, by_holdout))}.")
+    if holdout is not None and holdout not in by_holdout:
+        raise unknown("client that was held out:", holdout, map(str, by_holdout))
+    match = by_holdout[holdout] if holdout is not None else found[0]
+    folder = run.game(match)
+    return LoadedModel(run, match, folder.result(), load_model(folder, match))
+
+
+def load_model(folder: GameFolder, match: Match) -> Ensemble:
+    """The final model of a game, ready to predict."""
+    if not folder.has_ended:
+        raise UserError(f"{folder.path} has no model: that game has not ended.")
+    method = match.entry.make(folder.result().input_shape, match.classes)
+    return Ensemble.from_tensors(method.learnt, folder.weights())

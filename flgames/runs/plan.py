@@ -1,0 +1,79 @@
+"""The plan of a run: its matches, with everything that decides them. It is made once and stored as plan.json.
+
+A later version may have other presets, networks or defaults; a run that was planned before means what it meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.own.files import likely_kind
+from flgames.data.own.source import OwnOptions
+from flgames.data.own.survey import Kind, Survey
+from flgames.runs.entries import entries
+from flgames.runs.entry import Entry
+from flgames.runs.match import Match
+from flgames.runs.settings import Settings
+
+FORMAT = 1
+
+EACH = "each"
+"""Hold out every client in turn."""
+
+
+class Plan(BaseModel):
+    """The matches of a run, in playing order: every method has played a seed before the next one begins."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int = FORMAT
+    matches: tuple[Match, ...]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Every entry once."""
+        return list({match.entry.slug: match.entry for match in self.matches}.values())
+
+    @property
+    def holdouts(self) -> list[str | None]:
+        """Whom of own data nobody trains on, one after the other."""
+        return list(dict.fromkeys(match.holdout for match in self.matches))
+
+    def folder(self, match: Match) -> Path:
+        """Where a match is played, inside the run folder: by client, where each is held out in turn."""
+        apart = Path(str(match.holdout)) if len(self.holdouts) > 1 else Path()
+        return apart / match.entry.slug / f"seed-{match.seed}"
+
+
+def make_plan(settings: Settings, surveys: Mapping[str, Survey] | None = None) -> Plan:
+    """What follows from settings. On own data it takes the clients' surveys to know."""
+    return Plan(
+        matches=tuple(
+            Match(options=options, entry=entry, seed=seed)
+            for options, kind in _sources(settings, surveys)
+            for seed in settings.all_seeds
+            for entry in entries(settings, kind)
+        )
+    )
+
+
+def likely_entries(settings: Settings) -> list[Entry]:
+    """The entries of a run before anything is read: of what kind own data are is guessed from their files."""
+    kind: Kind = likely_kind(Path(settings.data), settings.target) if settings.data else "table"
+    return entries(settings, kind)
+
+
+def _sources(
+    settings: Settings, surveys: Mapping[str, Survey] | None
+) -> Iterator[tuple[BenchmarkOptions | OwnOptions, Kind]]:
+    if settings.data is None:
+        yield settings.source, "table"
+        return
+    assert surveys is not None
+    for holdout in surveys if settings.holdout == EACH else [settings.holdout]:
+        options = OwnOptions.of(settings.data, settings.target, settings.source.side, holdout, surveys)
+        yield options, options.layout.kind

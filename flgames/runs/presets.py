@@ -1,0 +1,92 @@
+"""What the paper fixes per variant and per benchmark, and where its game is stopped.
+
+A benchmark's own values are declared with the benchmark. docs/decisions.md (9) says where thresholds come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from flgames.core.knobs import Plain
+from flgames.core.stopping.best_round import PATIENCE
+from flgames.core.stopping.rule import NEVER
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.benchmarks.registry import GamePreset, find
+from flgames.data.own import OWN_DATA
+from flgames.errors import unknown
+from flgames.methods.fl_games.config import FLGamesConfig
+
+__all__ = ["PATIENCE", "PHI_ROUNDS", "VARIANTS", "defaults", "stop_below", "title_of", "variant_of"]
+
+
+class Variant(NamedTuple):
+    """One of the paper's names: what tables call it, and the knobs that it stands for."""
+
+    title: str
+    knobs: Mapping[str, Plain]
+
+
+VARIANTS = {
+    "f-fl-games": Variant("F-FL Games", {"representation": "fixed", "memory": 0}),
+    "f-fl-games-smooth": Variant("F-FL Games (Smooth)", {"representation": "fixed", "memory": 5}),
+    "v-fl-games": Variant("V-FL Games", {"representation": "variable", "memory": 0, "phi_batches": 1}),
+    "v-fl-games-smooth": Variant("V-FL Games (Smooth)", {"representation": "variable", "memory": 5, "phi_batches": 1}),
+    "v-fl-games-fast": Variant("V-FL Games (Fast)", {"representation": "variable", "memory": 0, "phi_batches": "all"}),
+    "v-fl-games-smooth-fast": Variant(
+        "V-FL Games (Smooth + Fast)", {"representation": "variable", "memory": 5, "phi_batches": "all"}
+    ),
+}
+
+SCHEDULE_TITLES = {"clockwise": "Sequential", "simultaneous": "Parallel", "random": "Random"}
+
+ON_OWN_DATA = GamePreset(learning_rates=(3e-3, 3e-3, 2.5e-5))
+"""Ours: the paper's rate is too slow there for a shortcut to cancel."""
+
+ROUNDS = {"fixed": 500, "variable": 1000, "fast": 500}
+"""A variable phi takes every other round, and the paper's V variants need up to 630, the Fast ones up to 460; a round
+of Fast phi takes seconds."""
+
+PHI_ROUNDS = 10
+"""Of FedAvg, by which the convolutions that images of one's own are seen through are trained before a game."""
+
+
+def variant_of(config: FLGamesConfig) -> str:
+    """The paper's name for this configuration, whatever name it was asked for by."""
+    if config.representation == "fixed":
+        return "f-fl-games-smooth" if config.memory else "f-fl-games"
+    return "v-fl-games" + ("-smooth" if config.memory else "") + ("-fast" if config.phi_batches == "all" else "")
+
+
+def title_of(config: FLGamesConfig) -> str:
+    """As the paper's tables call it, for example "Parallel F-FL Games (Smooth)"."""
+    return f"{SCHEDULE_TITLES[config.schedule]} {VARIANTS[variant_of(config)].title}"
+
+
+def defaults(benchmark: str, variant: str) -> dict[str, object]:
+    """The settings that a benchmark and a variant imply."""
+    if variant not in VARIANTS:
+        raise unknown("variant", variant, VARIANTS)
+    preset = ON_OWN_DATA if benchmark == OWN_DATA else find(benchmark).preset
+    knobs = VARIANTS[variant].knobs
+    fixed, predictor, phi = preset.learning_rates
+    is_variable = knobs["representation"] == "variable"
+    return {
+        **knobs,
+        "learning_rate": predictor if is_variable else fixed,
+        "phi_learning_rate": phi,
+        "rounds": ROUNDS["fast" if knobs.get("phi_batches") == "all" else str(knobs["representation"])],
+    }
+
+
+def stop_below(options: BenchmarkOptions, config: FLGamesConfig) -> float | str:
+    """The training accuracy below which a game ends; where none is declared, never."""
+    from flgames.data.benchmarks.compose import TWO_CLIENTS, flips_of
+
+    preset = find(options.benchmark).preset
+    others = {} if tuple(flips_of(options).values()) == TWO_CLIENTS else preset.stop_below_other_flips
+    levels = {**preset.stop_below, **others}
+    if options.classes not in levels:
+        return NEVER
+    plain, smooth = levels[options.classes]
+    return smooth if config.memory else plain

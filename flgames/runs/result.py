@@ -1,0 +1,105 @@
+"""What is kept of a game: typed, written by one function and loaded by one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from flgames.core.records import GameResult
+from flgames.evaluation.profile import InvarianceProfile
+from flgames.files import write_json
+
+
+class HeldOutResult(BaseModel):
+    """How a model does on a client of one's own that nobody trained on."""
+
+    model_config = ConfigDict(frozen=True)
+
+    unseen: float
+    client: str
+    confusion: list[list[int]]
+
+
+class Result(GameResult):
+    """How a game ended, and what its model does on the client that nobody trained on."""
+
+    input_shape: tuple[int, ...]
+    profile: InvarianceProfile | None = None
+    """Of a benchmark, whose spurious feature is known."""
+    held_out: HeldOutResult | None = None
+    """Of own data, if a client was held out."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_before(cls, values: object) -> object:
+        """Matches that were played before rules told their reasons, and before they chose rounds, had one rule."""
+        if not isinstance(values, dict):
+            return values
+        level = values.get("stop_below")
+        why = f"train < {level:.2f}" if values.get("end") == "rule" and level is not None else None
+        return {"stopped_by": why, "chosen_round": values.get("rounds", 1) - 1} | values
+
+    @property
+    def unseen(self) -> float | None:
+        """Accuracy on the client that nobody trained on, if there is one."""
+        seen = self.profile or self.held_out
+        return seen.unseen if seen else None
+
+
+class ProbeRecord(BaseModel):
+    """A look at the unseen client while the game goes on; of own data there is only the accuracy."""
+
+    model_config = ConfigDict(frozen=True)
+
+    round: int
+    unseen: float
+    agree: float | None = None
+    conflict: float | None = None
+    flip_rate: float | None = None
+
+
+class Environment(BaseModel):
+    """What a reader needs to judge a figure: bits are the same only where these are."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    flgames: str
+    commit: str | None
+    python: str
+    torch: str
+    numpy: str
+    platform: str
+    started: str
+
+
+class StoredMatch(BaseModel):
+    """The file of a match that has been played, to keep and to share."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    method: str
+    title: str
+    seed: int
+    environment: Environment
+    result: Result
+    train_curve: list[float]
+    probes: dict[str, list[float]] = {}
+
+
+def write_result(path: Path, result: Result) -> None:
+    write_json(path, result.model_dump(mode="json", exclude_none=True))
+
+
+def read_result(path: Path) -> Result:
+    return Result.model_validate_json(path.read_text())
+
+
+def read_stored(path: Path) -> StoredMatch:
+    return StoredMatch.model_validate_json(path.read_text())
+
+
+def as_line(record: BaseModel) -> str:
+    """A record as a line of a file."""
+    return json.dumps(record.model_dump(mode="json", exclude_none=True), allow_nan=False) + "\n"

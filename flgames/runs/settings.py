@@ -1,0 +1,325 @@
+"""The settings of a run: presets, then a file, then the command line; validated once, written into every run folder.
+
+A setting is a field, here or in the options, the configuration or the stopping rule that :class:`Settings` contains.
+:func:`knobs` names all of them; people write them flat, as on the command line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.config import JsonDict
+from pydantic.fields import FieldInfo
+
+from flgames.core.knobs import PHI, STOP, Plain
+from flgames.core.stopping.rule import NEVER, SavedRule, StoppingRule, rule_from, rules
+from flgames.data.benchmarks.options import WHAT, BenchmarkOptions
+from flgames.data.own import OWN_DATA
+from flgames.errors import UserError, unknown
+from flgames.methods.fl_games.config import FLGamesConfig
+from flgames.models.networks import Initialisation
+from flgames.runs import presets
+from flgames.runs.baselines import ALL as BASELINES
+
+OWN: JsonDict = {"panel": "Data of your own"}
+RUN: JsonDict = {"panel": "The run"}
+ENGINE: JsonDict = {"panel": "Where the clients are"}
+
+MOST_THREADS = 8
+"""More threads than this only get in each other's way on matrices of this size."""
+
+Values = dict[str, Plain | tuple[float, ...]]
+"""Settings as people write them: flat, by name."""
+
+Model = TypeVar("Model", bound=BaseModel)
+Made = TypeVar("Made")
+
+
+def usable_threads() -> int:
+    """The machine's cores, but not too many."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return min(cores, MOST_THREADS)
+
+
+class Settings(BaseModel):
+    """Everything that `flgames play` can be told. A run folder keeps it whole, so that a run can be repeated."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: BenchmarkOptions = BenchmarkOptions()
+    game: FLGamesConfig = FLGamesConfig()
+    rule: SavedRule | None = None
+
+    variant: str = Field(
+        default="f-fl-games-smooth",
+        description=f"The paper's name for a choice of knobs: {', '.join(presets.VARIANTS)}. F keeps phi fixed at the "
+        "identity, V learns it; Smooth answers to the opponents' memory; Fast moves phi by full-batch gradients. Each "
+        "knob below overrides it.",
+        json_schema_extra=WHAT,
+    )
+    against: str = Field(
+        default="fedavg",
+        description=f"Play this method first on the same clients, to compare: none, or one of {', '.join(BASELINES)}. "
+        "Default: fedavg. For all of them, see flgames compare.",
+        json_schema_extra=WHAT,
+    )
+    against_rounds: int | None = Field(
+        default=None, ge=1, description="Its rounds. Default: as declared for the benchmark.", json_schema_extra=WHAT
+    )
+    initialisation: Initialisation = Field(
+        default="torch",
+        description="torch (default), or glorot, as Keras starts and so IRM Games did.",
+        json_schema_extra=WHAT,
+    )
+    data: str | None = Field(
+        default=None,
+        description="A folder with data of your own, instead of a benchmark: for each client a folder of images, "
+        "CLIENT/CLASS/*.png or .jpg, or a table, CLIENT.csv, .parquet or .npz.",
+        json_schema_extra=OWN,
+    )
+    target: str | None = Field(
+        default=None,
+        description="The column of the tables that is to be predicted. Default for .npz: y.",
+        json_schema_extra=OWN,
+    )
+    holdout: str | None = Field(
+        default=None,
+        description="The client that nobody trains on, to see how the model does where it has never been; each holds out "
+        "every client in turn. Default: none.",
+        json_schema_extra=OWN,
+    )
+    phi_rounds: int | None = Field(
+        default=None,
+        ge=0,
+        description="Train phi by so many rounds of FedAvg before the game begins; a fixed phi then stays as it is, and "
+        "what it makes of the samples is computed once. Default: 10 for images of your own, else 0.",
+        json_schema_extra=PHI,
+    )
+    warm_start: int | None = Field(
+        default=None,
+        ge=0,
+        description="Rounds in which it can't stop. Default: the number of players if phi is fixed, else the batches of "
+        "an epoch; at least 88 for spurious-cifar10 and 59 for colored-dsprites.",
+        json_schema_extra=STOP,
+    )
+    rounds: int = Field(
+        default=500,
+        ge=1,
+        description="Rounds at most. Default: 500, or 1000 for a variant that learns phi and is not Fast.",
+        json_schema_extra=STOP,
+    )
+    measure_samples: int = Field(
+        default=2048,
+        ge=0,
+        description="Training samples that a measure looks at first; more are counted, to the last one, where these can't "
+        "decide. 0: always all.",
+        json_schema_extra=STOP,
+    )
+    seed: int = Field(
+        default=0, ge=0, description="Drives data, initialisation, batches and schedule.", json_schema_extra=RUN
+    )
+    seeds: int = Field(
+        default=1,
+        ge=1,
+        description="Play so many seeds, from --seed on, and show mean and standard deviation.",
+        json_schema_extra=RUN,
+    )
+    probe_every: int = Field(
+        default=0,
+        ge=0,
+        description="Show the unseen client every so many rounds, for the curves only; nothing that trains or stops can "
+        "see it. 0: at the end only (default).",
+        json_schema_extra=RUN,
+    )
+    checkpoint_every: int = Field(
+        default=0,
+        ge=0,
+        description="Save the whole state every so many rounds. Default: 0, by time.",
+        json_schema_extra=RUN,
+    )
+    checkpoint_seconds: float = Field(
+        default=20.0,
+        ge=0,
+        description="Save the whole state this often; 0: after every round.",
+        json_schema_extra=RUN,
+    )
+    engine: str = Field(
+        default="local",
+        description="What carries the messages between server and clients: local, in this process (default); nvflare or "
+        "flower, in their simulators, with a process a client. The weights are the same.",
+        json_schema_extra=ENGINE,
+    )
+    timeout: float = Field(
+        default=120.0,
+        gt=0,
+        description="Seconds that a client has for an answer over nvflare or flower; one that is late is skipped, and "
+        "keeps its last action.",
+        json_schema_extra=ENGINE,
+    )
+    min_clients: int = Field(
+        default=2,
+        ge=1,
+        description="How many clients must be there for the game to go on.",
+        json_schema_extra=ENGINE,
+    )
+    device: str = Field(default="auto", description="auto, cpu, cuda, ...", json_schema_extra=RUN)
+    threads: int = Field(
+        default_factory=usable_threads,
+        ge=1,
+        le=1024,
+        description=f"Threads for matrix products. Default: the machine's cores, at most {MOST_THREADS}.",
+        json_schema_extra=RUN,
+    )
+
+    @property
+    def benchmark(self) -> str:
+        return self.source.benchmark
+
+    @property
+    def name(self) -> str:
+        """The paper's name for what these settings play; ``variant`` is only the name they started from."""
+        return presets.variant_of(self.game)
+
+    @property
+    def title(self) -> str:
+        return presets.title_of(self.game)
+
+    @property
+    def all_seeds(self) -> range:
+        return range(self.seed, self.seed + self.seeds)
+
+    def flat(self) -> Values:
+        """All of them by name, as on the command line; the inverse of :func:`validated`."""
+        own = self.model_dump(exclude=set(CONTAINED))
+        unchosen = {each.chosen_by: NEVER for each in rules().values()}
+        return self.source.model_dump() | self.game.model_dump() | own | unchosen | self._rule_values()
+
+    def _rule_values(self) -> Values:
+        return {name: getattr(self.rule, name) for name in self.rule.knobs()} if self.rule else {}
+
+
+CONTAINED = ("source", "game", "rule")
+"""The fields of :class:`Settings` that hold settings of their own."""
+
+
+def knobs() -> dict[str, FieldInfo]:
+    """Every setting by name: its type, default, range, help text and panel."""
+    own = {name: info for name, info in Settings.model_fields.items() if name not in CONTAINED}
+    of_rules = {name: each.model_fields[name] for each in rules().values() for name in each.knobs()}
+    return BenchmarkOptions.model_fields | FLGamesConfig.model_fields | of_rules | own
+
+
+def resolve(given: Mapping[str, object], file: Path | None = None) -> Settings:
+    """Presets of the benchmark and variant, overridden by a TOML file, overridden by what was given by hand."""
+    chosen = (read_file(file) if file else {}) | dict(given)
+    own = chosen.get("data") is not None
+    if own and "benchmark" in chosen and chosen["benchmark"] != OWN_DATA:
+        raise UserError("`data` is instead of `benchmark`: leave one of them out.")
+    benchmark = OWN_DATA if own else str(chosen.get("benchmark", BenchmarkOptions.model_fields["benchmark"].default))
+    variant = str(chosen.get("variant", Settings.model_fields["variant"].default))
+    values = presets.defaults(benchmark, variant) | chosen | {"benchmark": benchmark}
+    has_rule = any(each.chosen_by in values for each in rules().values())
+    return _on_own_data(values, chosen, has_rule) if own else _on_benchmark(values, has_rule)
+
+
+def _on_benchmark(values: dict[str, object], has_rule: bool) -> Settings:
+    from flgames.data.benchmarks.registry import benchmark as benchmark_of
+
+    of_rules = {name for each in rules().values() for name in each.knobs()}
+    bare = validated({name: value for name, value in values.items() if name not in of_rules})
+    benchmark_of(bare.source)  # refuses options that this benchmark does not have
+    settings = validated(values if has_rule else values | {"stop_below": presets.stop_below(bare.source, bare.game)})
+    if settings.target or settings.holdout:
+        raise UserError("`target` and `holdout` are for data of your own: give `data` too.")
+    return settings
+
+
+FOR_BENCHMARKS = ("flips", "sizes", "classes", "pixels", "sprites")
+
+
+def _on_own_data(values: dict[str, object], chosen: Mapping[str, object], has_rule: bool) -> Settings:
+    for name in FOR_BENCHMARKS:
+        if name in chosen:
+            raise UserError(f"`{name}` is for benchmarks; your own data are as they are.")
+    settings = validated(values if has_rule else values | {"patience": presets.PATIENCE})
+    folder = Path(str(settings.data))
+    return settings.model_copy(update={"data": str(folder.absolute())}) if folder.exists() else settings
+
+
+def checked(model: type[Model], values: Mapping[str, object]) -> Model:
+    """Typed options, or one sentence that names what is wrong."""
+    return _told(lambda: model(**values))
+
+
+def choose_rule(values: Mapping[str, object]) -> StoppingRule | None:
+    """The stopping rule that these settings choose, or one sentence that names what is wrong."""
+    return _told(lambda: rule_from(values))
+
+
+def validated(values: Mapping[str, object]) -> Settings:
+    """Settings from their flat form, which also fit together."""
+    for key in values:
+        if key not in knobs():
+            raise unknown("setting", key, knobs())
+
+    def part(names: Mapping[str, FieldInfo]) -> dict[str, object]:
+        return {name: value for name, value in values.items() if name in names}
+
+    of_rules = {name: value for each in rules().values() for name, value in part(each.model_fields).items()}
+    own = {name: value for name, value in part(Settings.model_fields).items() if name not in CONTAINED}
+    settings = _told(
+        lambda: Settings.model_validate(
+            own
+            | {
+                "source": BenchmarkOptions.model_validate(part(BenchmarkOptions.model_fields)),
+                "game": FLGamesConfig.model_validate(part(FLGamesConfig.model_fields)),
+                "rule": rule_from(of_rules),
+            }
+        )
+    )
+    _check_together(settings)
+    return settings
+
+
+def _check_together(settings: Settings) -> None:
+    game = settings.game
+    if settings.against not in (*BASELINES, "none"):
+        raise unknown("method to play --against:", settings.against, (*BASELINES, "none"))
+    if game.participation < 1 and game.schedule != "simultaneous":
+        raise UserError(f"`participation` is for simultaneous play; with `schedule` {game.schedule} one player moves.")
+    if game.representation == "fixed" and (game.phi_batches != 1 or game.phi_every != 1):
+        raise UserError(
+            "`phi_batches`, `fast` and `phi_every` move phi, which is fixed here: choose a v-fl-games variant."
+        )
+
+
+def read_file(path: Path) -> dict[str, object]:
+    """Settings from a TOML file; keys are spelled as on the command line."""
+    try:
+        content = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise UserError(f"The config file {path} can't be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"The config file {path} is not TOML: {error}.") from None
+    values = {key.replace("-", "_"): value for key, value in content.items()}
+    for key in values:
+        if key not in knobs():
+            raise unknown(f"key in {path}:", key, knobs())
+    return values
+
+
+def _told(make: Callable[[], Made]) -> Made:
+    """What is made, or one sentence on the first thing that is wrong."""
+    try:
+        return make()
+    except ValidationError as error:
+        first = error.errors()[0]
+        message = first["msg"].removeprefix("Value error, ").removeprefix("Input ").removeprefix("Value ")
+        message = re.sub(r" after validation, not \d+", "", message)
+        raise UserError(f"`{first['loc'][0]}` {message}; {first['input']} was given.") from None
