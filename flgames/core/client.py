@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -17,8 +18,6 @@ from flgames.data.samples import Samples
 from flgames.models.architecture import Architecture
 from flgames.models.ensemble import PHI, weighted_sum
 from flgames.seeds import generator, torch_seed
-
-Task = Callable[..., Answer]
 
 CPU = torch.device("cpu")
 
@@ -48,6 +47,9 @@ class Client:
     never leave.
     """
 
+    tasks: ClassVar[frozenset[str]] = frozenset({"introduce", "count"})
+    """The methods that the server can ask for by name."""
+
     def __init__(self, site: Site, architecture: Architecture, memory: int = 0) -> None:
         self.site = site
         self.known = InformationSet(memory)
@@ -66,10 +68,6 @@ class Client:
         self.features = FeatureCache(site.samples, torch.from_numpy(order), self.representation, site.device)
         self.cache = LogitCache(self.features, self.frozen_predictor)
 
-    def tasks(self) -> dict[str, Task]:
-        """What this client can be asked."""
-        return {"introduce": self.introduce, "count": self.count}
-
     def answer(self, ask: Ask) -> Answer:
         """Take in the news, then do the task."""
         self.known.receive(self._here(action) for action in ask.news)
@@ -78,7 +76,10 @@ class Client:
             self.representation.load_state_dict(phi.weights)
             self._loaded_phi = phi.version
             self.forget_features()
-        return self.tasks()[ask.task](**ask.arguments)
+        if ask.task not in self.tasks:
+            raise ValueError(f"{ask.task!r} is nothing that this client can be asked")
+        answer: Answer = getattr(self, ask.task)(**ask.arguments)
+        return answer
 
     def forget(self) -> None:
         """Know nothing of the others, nor of oneself as the others see it: all of it will be told again."""

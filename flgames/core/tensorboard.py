@@ -65,7 +65,7 @@ class TensorBoard(Callback):
         """How the chosen model does on the client that nobody trained on."""
         self._writer.add_scalar("chosen/unseen", accuracy, round_)
 
-    def __deepcopy__(self, memo: object) -> TensorBoard:
+    def __deepcopy__(self, _: object) -> TensorBoard:
         return self  # an open file has no copies; sklearn's clone asks for one
 
     def picture(self, name: str, path: Path) -> None:

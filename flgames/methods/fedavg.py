@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
-from flgames.core.client import Client, Site, Task
+from flgames.core.client import Client, Site
 from flgames.core.gradients import combine, losses_of, shares_by_size
 from flgames.core.knobs import OptimiserName, Share
 from flgames.core.messages import MODEL, Action, Answer
@@ -47,15 +47,14 @@ class FedAvgConfig(BaseModel):
 class FedAvgClient(Client):
     """A client that trains the shared model on its own samples, with a new optimiser each round."""
 
+    tasks = Client.tasks | {"train"}
+
     def __init__(self, site: Site, architecture: Architecture, config: FedAvgConfig) -> None:
         super().__init__(site, architecture)
         self.config = config
         self.rounds = 0
         self.batches = BatchStream(len(site.samples), config.batch_size, site.seed, site.name, "moves")
         self.steps = batches_in(config.local_steps, len(site.samples), config.batch_size)
-
-    def tasks(self) -> dict[str, Task]:
-        return super().tasks() | {"train": self.train}
 
     def train(self) -> Answer:
         """Some steps from the current model; the new weights and the mean loss."""

@@ -14,7 +14,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
-from flgames.core.client import Client, Site, Task
+from flgames.core.client import Client, Site
 from flgames.core.gradients import descend, gradient_answer, gradient_form, losses_of, shares_by_size
 from flgames.core.knobs import OptimiserName, Share
 from flgames.core.messages import MODEL, Action, Answer
@@ -47,14 +47,13 @@ class GradientConfig(BaseModel):
 class GradientClient(Client):
     """A client that lends the gradient of its risk."""
 
+    tasks = Client.tasks | {"gradient"}
+
     def __init__(self, site: Site, architecture: Architecture, config: GradientConfig) -> None:
         super().__init__(site, architecture)
         self.config = config
         self.rounds = 0
         self.stream = BatchStream(len(site.samples), config.batch_size, site.seed, site.name, "moves")
-
-    def tasks(self) -> dict[str, Task]:
-        return super().tasks() | {"gradient": self.gradient}
 
     def gradient(self, **arguments: float) -> Answer:
         """The gradient of this client's objective at the shared model, and its risk R_k on the same samples."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
-from pydantic_core.core_schema import ValidationInfo
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from flgames.core.knobs import Plain
 from flgames.core.method import Method
@@ -30,7 +29,7 @@ class Entry(BaseModel):
     slug: str
     title: str
     method: str
-    config: dict[str, Plain] = Field(default_factory=dict, validate_default=True)
+    config: dict[str, Plain] = Field(default_factory=dict)
     network: MLP | CNN = MLP()
     rounds: int = Field(ge=1)
     rule: SavedRule | None = None
@@ -50,10 +49,13 @@ class Entry(BaseModel):
     probe_every: int = Field(default=0, ge=0)
     """Look at the unseen client every so many rounds, for a curve; nothing that plays can see it."""
 
-    @field_validator("config")
+    @model_validator(mode="before")
     @classmethod
-    def _filled_in(cls, config: dict[str, Plain], info: ValidationInfo) -> dict[str, Plain]:
-        return config_of(info.data["method"], config).model_dump()
+    def _filled_in(cls, values: object) -> object:
+        """The configuration with all of its values, whatever defaults a later version has."""
+        if not isinstance(values, dict) or "method" not in values:
+            return values
+        return values | {"config": config_of(values["method"], values.get("config", {})).model_dump()}
 
     @property
     def is_federated(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 from rich.console import Console
 
@@ -15,7 +14,7 @@ def signals(console: Console) -> Iterator[Callable[[], bool]]:
     """Ctrl-C and SIGTERM end the game after the round that is being played; a second Ctrl-C ends it at once."""
     asked = False
 
-    def ask(number: int, frame: FrameType | None) -> None:
+    def ask(*_: object) -> None:
         nonlocal asked
         if asked:
             raise KeyboardInterrupt

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from flgames.core.client import Client, Site, Task
+from flgames.core.client import Client, Site
 from flgames.core.gradients import gradient_answer
 from flgames.core.messages import Action, Answer
 from flgames.core.state import State, taken
@@ -25,6 +25,8 @@ from flgames.seeds import torch_seed
 
 class FLGamesClient(Client):
     """One player. Its Adam moments, its move number and its copies of the others' buffers stay with it."""
+
+    tasks = Client.tasks | {"respond", "represent", "moments"}
 
     def __init__(self, site: Site, architecture: Architecture, config: FLGamesConfig) -> None:
         super().__init__(site, architecture, config.memory)
@@ -42,9 +44,6 @@ class FLGamesClient(Client):
         self.move_batches = BatchStream(size, config.batch_size, site.seed, site.name, "moves")
         self.phi_stream = BatchStream(size, config.batch_size, site.seed, site.name, "phi")
         self.steps = steps_of(config.local_steps, size, config.batch_size, site.seed, site.name)
-
-    def tasks(self) -> dict[str, Task]:
-        return super().tasks() | {"respond": self.respond, "represent": self.represent, "moments": self.moments}
 
     def respond(self, t: int) -> Answer:
         """Move in predictor round t: ``local_steps`` steps on the ensemble's loss, opponents held still."""
