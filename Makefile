@@ -24,10 +24,12 @@ test-faults: $(STAMP)  ## kill parts of real federations, and see what becomes o
 docs: $(STAMP)  ## build the documentation site into build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-lint: $(STAMP)
+lint: $(STAMP)  ## style, types, layers, and what nobody uses
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/vulture
 
 data: $(STAMP)  ## fetch the images of all benchmarks (tests of those that are missing are skipped, and say so)
 	$(BIN)/flgames data fetch --all

@@ -9,22 +9,22 @@ import sys
 
 import torch
 
-from flgames import FLGames, TensorBoard
-from flgames.core.callbacks import Line
+from flgames import Callback, FLGames, TensorBoard
+from flgames.core.records import GameResult, RoundRecord
 
 
-class Printer:
+class Printer(Callback):
     """Tells of every so manyth round."""
 
     def __init__(self, every: int) -> None:
         self.every = every
 
-    def on_round(self, line: Line) -> None:
-        if line["round"] % self.every == 0:
-            print(f"round {line['round'] + 1}: {line['accuracy']:.3f}, clients {line['spread']:.3f} apart")
+    def on_round(self, record: RoundRecord) -> None:
+        if record.round % self.every == 0:
+            print(f"round {record.round + 1}: {record.accuracy:.3f}, clients {record.spread:.3f} apart")
 
-    def on_end(self, result: Line) -> None:
-        print(f"chose round {result['chosen_round'] + 1}: {result['rule']}")
+    def on_end(self, result: GameResult) -> None:
+        print(f"chose round {result.chosen_round + 1}: {result.rule}")
 
 
 def main(folder: str = "tracked", rounds: str = "200") -> None:

@@ -33,7 +33,7 @@ class Scans(Dataset[tuple[torch.Tensor, str]]):
 def main(folder: str, rounds: str = "500") -> None:
     seen = {name: Scans(Path(folder, name)) for name in ("hospital-a", "hospital-b")}
     model = FLGames(rounds=int(rounds), seed=0).fit(seen, progress=True)
-    print("chose round", model.result_["chosen_round"] + 1, "of", model.result_["rounds"])
+    print("chose round", model.result_.chosen_round + 1, "of", model.result_.rounds)
 
     unseen = Scans(Path(folder, "hospital-c"))
     scans, diagnoses = zip(*(unseen[number] for number in range(len(unseen))), strict=True)

@@ -12,9 +12,10 @@ import torch
 from torch import nn
 from torch.utils.data import Dataset
 
-from flgames import FLGames, invariance_profile
+from flgames import FLGames
 from flgames.data.benchmarks.registry import by_name
 from flgames.data.samples import Samples
+from flgames.evaluation.profile import invariance_profile
 
 
 class Painted(Dataset[tuple[torch.Tensor, int]]):
