@@ -29,6 +29,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         picture, text, target, _ = link.groups()
         if target.startswith("results/") and target.endswith(SHOWN):
             return f"{picture}[{text}](evidence/{target.removeprefix('results/')})"
-        return f"[{text}](profile.md)" if target == "README.md" else text
+        return text
 
     return OUT_OF_DOCS.sub(mended, markdown)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import trustme
 
-from tests.flower_sites import deployment
+from tests.flower_sites import Deployment
 from tests.games import weights
 
 ROUNDS = 6
@@ -39,20 +39,34 @@ def wait_until_it_moves_again(out: Path, timeout: float = 200) -> int:
         time.sleep(0.3)
 
 
-def test_a_killed_node_is_skipped_and_rejoins_from_its_own_disk(tmp_path: Path) -> None:
-    (tmp_path / "sites").mkdir()
+def test_strangers_are_refused(flower: Deployment) -> None:
+    """An unknown key; and a SuperLink whose certificate the node does not trust."""
+    trustme.CA().cert_pem.write_to_path(str(flower.folder / "foreign.crt"))
+    flower.start_node(7, key="node-unknown")
+    assert flower.exit_code("node-7") != 0
+    assert "Exit Code: 305" in (flower.folder / "node-7.log").read_text()
+    flower.start_node(8, key="node-0", authority="foreign.crt")
+    log = flower.folder / "node-8.log"
+    deadline = time.monotonic() + 30
+    while not any(word in log.read_text().lower() for word in ("certificate", "ssl")):
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.5)
+    flower.kill("node-7")
+    flower.kill("node-8")
+
+
+def test_a_killed_node_is_skipped_and_rejoins_from_its_own_disk(flower: Deployment, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    with deployment(tmp_path / "sites") as up:
-        run = up.run(rounds=ROUNDS, threads=1, timeout=60, min_clients=1, stop_below="never", out=str(out))
-        wait_for_round(out, 1)
-        up.kill("node-1")
-        wait_for_round(out, 2)
-        up.start_node_again(1)
-        moved = wait_until_it_moves_again(out)
-        (now,) = (tmp_path / "sites").rglob("client-2/*/*/now.pt")
-        moves = torch.load(now, weights_only=True)["client"]["moves"]
-        assert moves in (moved, moved + 1), "it goes on where its own disk says that it was"
-        up.wait_for(out / "summary.txt", run, timeout=300)
+    run = flower.run(rounds=ROUNDS, threads=1, timeout=60, min_clients=1, stop_below="never", out=str(out))
+    wait_for_round(out, 1)
+    flower.kill("node-1")
+    wait_for_round(out, 2)
+    flower.start_node_again(1)
+    moved = wait_until_it_moves_again(out)
+    (now,) = flower.folder.rglob("client-2/*/*/now.pt")
+    moves = torch.load(now, weights_only=True)["client"]["moves"]
+    assert moves in (moved, moved + 1), "it goes on where its own disk says that it was"
+    flower.wait_for(out / "summary.txt", run, timeout=300)
     lines = rounds(out)
     missed = [line["round"] for line in lines if "client-2" in line["failures"]]
     assert missed, "the run noticed"
@@ -60,17 +74,3 @@ def test_a_killed_node_is_skipped_and_rejoins_from_its_own_disk(tmp_path: Path) 
     assert lines[-1]["moved"] == ["client-1", "client-2"], "it is back"
     assert len(lines) == ROUNDS
     assert len({name.split("/")[1] for name in weights(out)}) == 2
-
-
-def test_strangers_are_refused(tmp_path: Path) -> None:
-    """An unknown key; and a SuperLink whose certificate the node does not trust."""
-    (tmp_path / "sites").mkdir()
-    trustme.CA().cert_pem.write_to_path(str(tmp_path / "sites" / "foreign.crt"))
-    with deployment(tmp_path / "sites", nodes=1) as up:
-        up.start_node(7, key="node-unknown")
-        assert up.exit_code("node-7") != 0
-        assert "Exit Code: 305" in (tmp_path / "sites" / "node-7.log").read_text()
-        up.start_node(8, key="node-0", authority="foreign.crt")
-        time.sleep(10)
-        log = (tmp_path / "sites" / "node-8.log").read_text().lower()
-        assert "certificate" in log or "ssl" in log, log

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from torch import Tensor
 
 from tests.games import local_weights, same, weights
-from tests.nvflare_sites import Sites, sites, write_job
+from tests.nvflare_sites import Sites, write_job
 
 ROUNDS = 120
 GAME = (
@@ -24,13 +23,6 @@ GAME = (
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tensor]:
     return dict(local_weights(tmp_path_factory.mktemp("here") / "run", *GAME))
-
-
-@pytest.fixture
-def federation(tmp_path: Path) -> Iterator[Sites]:
-    (tmp_path / "sites").mkdir()
-    with sites(tmp_path / "sites") as up:
-        yield up
 
 
 def begin(federation: Sites, folder: Path, run: str, *more: str) -> tuple[Path, str]:
@@ -74,18 +66,6 @@ def test_a_killed_server_is_restarted_and_the_same_job_goes_on(
     assert_went_on(before, federation.rounds("killed-server"))
 
 
-def test_a_lost_site_stays_out_and_its_last_action_in(federation: Sites, tmp_path: Path) -> None:
-    begin(federation, tmp_path, "lost-site", "--min-clients", "1", "--timeout", "4")
-    federation.kill("client-2")
-    # NVFlare itself waits much longer for the lost site before it calls the job finished.
-    federation.wait_for_file("lost-site", "summary.txt")
-    lines = federation.rounds("lost-site")
-    assert len(lines) == ROUNDS
-    assert lines[-1]["moved"] == ["client-1"]
-    assert "client-2" in lines[-1]["failures"]
-    assert any("player/client-2/" in name for name in weights(federation.run_folder("lost-site")))
-
-
 def test_a_foreign_certificate_is_refused(federation: Sites, tmp_path: Path) -> None:
     """A client with a kit of another CA, which knows where the server is."""
     (tmp_path / "other").mkdir()
@@ -104,3 +84,16 @@ def test_a_foreign_certificate_is_refused(federation: Sites, tmp_path: Path) -> 
         assert sorted(client["client_name"] for client in there) == ["client-1", "client-2"]
     finally:
         foreign.stop()
+
+
+def test_a_lost_site_stays_out_and_its_last_action_in(federation: Sites, tmp_path: Path) -> None:
+    """The last one: NVFlare holds on to this job for a long time."""
+    begin(federation, tmp_path, "lost-site", "--min-clients", "1", "--timeout", "4")
+    federation.kill("client-2")
+    # NVFlare itself waits much longer for the lost site before it calls the job finished.
+    federation.wait_for_file("lost-site", "summary.txt")
+    lines = federation.rounds("lost-site")
+    assert len(lines) == ROUNDS
+    assert lines[-1]["moved"] == ["client-1"]
+    assert "client-2" in lines[-1]["failures"]
+    assert any("player/client-2/" in name for name in weights(federation.run_folder("lost-site")))

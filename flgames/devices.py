@@ -16,4 +16,4 @@ def chosen_device(name: str) -> torch.device:
         float(torch.ones(1, device=device))
         return device
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise UserError(f"--device {name} can't be used here: {str(error).splitlines()[0]}") from None
+        raise UserError(f"`device` {name} can't be used here: {str(error).splitlines()[0]}") from None

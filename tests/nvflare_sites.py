@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 from flgames.cli import app
 from flgames.engines import processes
-from flgames.engines.nvflare.app import STATES
 from flgames.engines.launch import QUIET
+from flgames.engines.nvflare.app import STATES
 
 ADMIN = "admin@example.com"
 NVFLARE = str(Path(sys.executable).parent / "nvflare")
@@ -85,6 +85,13 @@ class Sites:
                 command, cwd=kit, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=on_all_cores,
                 env=os.environ | QUIET | {"OMP_NUM_THREADS": "1", processes.MARK: self._mark(name)},
             )  # fmt: skip
+
+    def heal(self) -> None:
+        """Start again what was killed, so that the next test finds all of them."""
+        for name in ("localhost", *self.clients):
+            if name not in self._processes or self._processes[name].poll() is not None:
+                self.start(name)
+        self.wait_for_clients()
 
     def kill(self, name: str) -> None:
         """A site with all of its processes, at once."""

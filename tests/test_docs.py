@@ -13,15 +13,17 @@ import pytest
 from flgames.cli.commands.compare import compare
 from flgames.cli.commands.data import fetch, show
 from flgames.cli.commands.explain import explain_runs
+from flgames.cli.commands.knobs import knobs_table
 from flgames.cli.commands.model import evaluate, export, predict
 from flgames.cli.commands.nvflare import job
 from flgames.cli.commands.play import play
 from flgames.cli.commands.reproduce import reproduce
 from flgames.cli.commands.search import search
 from flgames.data.benchmarks.benchmark import Benchmark
-from flgames.paper.experiments import EXPERIMENTS, Experiment, Scope
+from flgames.paper.experiments import EXPERIMENTS, Experiment
+from flgames.paper.scope import Scope
 from flgames.report.lines import Line, csv_of
-from flgames.runs.settings import Settings
+from flgames.runs.settings import knobs
 from flgames.runs.store import Store
 
 ROOT = Path(__file__).parent.parent
@@ -59,7 +61,20 @@ def test_a_benchmark_of_your_own_is_drawn_and_played(
 
 def test_every_option_that_is_mentioned_exists() -> None:
     words = " ".join(path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
-    commands = (play, fetch, show, compare, search, reproduce, explain_runs, job, predict, evaluate, export)
+    commands = (
+        play,
+        fetch,
+        show,
+        compare,
+        search,
+        reproduce,
+        explain_runs,
+        job,
+        predict,
+        evaluate,
+        export,
+        knobs_table,
+    )
     known = {name.rstrip("_") for each in commands for name in each.__annotations__} | {"help", "list", "no_play"}
     mentioned = {option.replace("-", "_") for option in re.findall(r"`--([a-z][a-z-]+)", words)}
     assert mentioned
@@ -67,7 +82,7 @@ def test_every_option_that_is_mentioned_exists() -> None:
 
 
 def test_every_setting_is_an_option() -> None:
-    assert set(Settings.model_fields) <= set(play.__annotations__)
+    assert set(knobs()) <= set(play.__annotations__)
 
 
 @pytest.mark.parametrize("benchmark", ["colored-mnist", "colored-fashion-mnist"])

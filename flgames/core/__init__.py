@@ -1,1 +1,1 @@
-"""What any federated method needs: messages, clients, a server, the loop, rules that stop it, and the local federation."""
+"""What any federated method needs: messages, clients, a server, the loop, stopping rules, the local federation."""

@@ -160,7 +160,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method = Game(modules, self._config(modules), first_phi)
         warm_start = method.warm_start({name: len(each) for name, each in samples.items()})
         rule = self._rule()
-        if rule and rule.level is None:  # a rule that chooses a round must see one
+        if rule and rule.chooses_round:  # it must see a round that it can choose
             warm_start = min(warm_start, self.rounds - 1)
         federation = LocalFederation.of(method, samples, self.seed, device)
         play = Play(method, federation, seed=self.seed, rounds=self.rounds, rule=rule, warm_start=warm_start)

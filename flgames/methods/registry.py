@@ -1,4 +1,4 @@
-"""All methods by name. Each is a file of this folder, or a folder, and one line here; none is loaded before it is used."""
+"""All methods by name. Each is a file or a folder here, and a line below; none is loaded before it is used."""
 
 from __future__ import annotations
 

@@ -105,14 +105,15 @@ def _choices(games: Games) -> Iterator[str]:
     """Which round's model each rule chose, and why."""
     for entry, folders in games:
         for result in _results(folders):
-            if entry.rule is None or entry.rule.level is not None:
-                continue  # nothing was chosen: the last round's model is returned
+            if entry.rule is None or not entry.rule.chooses_round:
+                continue
             accuracies = result.train_of.values()
             apart = 100 * (max(accuracies) - min(accuracies))
             why = result.stopped_by or "--rounds ended the game"
             yield (
                 f"{entry.title}: chose the model of round {result.chosen_round + 1} of {result.rounds} ({why}): "
-                f"training accuracy {100 * result.train:.1f} %, clients {apart:.1f} points apart. Its rule {entry.rule}."
+                f"training accuracy {100 * result.train:.1f} %, clients {apart:.1f} points apart. Its rule "
+                f"{entry.rule}."
             )
 
 

@@ -90,21 +90,24 @@ class Settings(BaseModel):
     )
     holdout: str | None = Field(
         default=None,
-        description="The client that nobody trains on, to see how the model does where it has never been; each holds out "
+        description="The client that nobody trains on, to see how the model does where it has never been; each "
+        "holds out "
         "every client in turn. Default: none.",
         json_schema_extra=OWN,
     )
     phi_rounds: int | None = Field(
         default=None,
         ge=0,
-        description="Train phi by so many rounds of FedAvg before the game begins; a fixed phi then stays as it is, and "
+        description="Train phi by so many rounds of FedAvg before the game begins; a fixed phi then stays as it "
+        "is, and "
         "what it makes of the samples is computed once. Default: 10 for images of your own, else 0.",
         json_schema_extra=PHI,
     )
     warm_start: int | None = Field(
         default=None,
         ge=0,
-        description="Rounds in which it can't stop. Default: the number of players if phi is fixed, else the batches of "
+        description="Rounds in which it can't stop. Default: the number of players if phi is fixed, else the "
+        "batches of "
         "an epoch; at least 88 for spurious-cifar10 and 59 for colored-dsprites.",
         json_schema_extra=STOP,
     )
@@ -117,7 +120,8 @@ class Settings(BaseModel):
     measure_samples: int = Field(
         default=2048,
         ge=0,
-        description="Training samples that a measure looks at first; more are counted, to the last one, where these can't "
+        description="Training samples that a measure looks at first; more are counted, to the last one, where "
+        "these can't "
         "decide. 0: always all.",
         json_schema_extra=STOP,
     )
@@ -133,7 +137,8 @@ class Settings(BaseModel):
     probe_every: int = Field(
         default=0,
         ge=0,
-        description="Show the unseen client every so many rounds, for the curves only; nothing that trains or stops can "
+        description="Show the unseen client every so many rounds, for the curves only; nothing that trains or "
+        "stops can "
         "see it. 0: at the end only (default).",
         json_schema_extra=RUN,
     )
@@ -151,7 +156,8 @@ class Settings(BaseModel):
     )
     engine: str = Field(
         default="local",
-        description="What carries the messages between server and clients: local, in this process (default); nvflare or "
+        description="What carries the messages between server and clients: local, in this process (default); "
+        "nvflare or "
         "flower, in their simulators, with a process a client. The weights are the same.",
         json_schema_extra=ENGINE,
     )
@@ -290,7 +296,7 @@ def validated(values: Mapping[str, object]) -> Settings:
 def _check_together(settings: Settings) -> None:
     game = settings.game
     if settings.against not in (*BASELINES, "none"):
-        raise unknown("method to play --against:", settings.against, (*BASELINES, "none"))
+        raise unknown("method to play `against`:", settings.against, (*BASELINES, "none"))
     if game.participation < 1 and game.schedule != "simultaneous":
         raise UserError(f"`participation` is for simultaneous play; with `schedule` {game.schedule} one player moves.")
     if game.representation == "fixed" and (game.phi_batches != 1 or game.phi_every != 1):
@@ -310,7 +316,7 @@ def read_file(path: Path) -> dict[str, object]:
     values = {key.replace("-", "_"): value for key, value in content.items()}
     for key in values:
         if key not in knobs():
-            raise unknown(f"key in {path}:", key, knobs())
+            raise unknown(f"key in {path}:", key.replace("_", "-"), [name.replace("_", "-") for name in knobs()])
     return values
 
 

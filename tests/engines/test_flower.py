@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 
-from flgames.runs.settings import Settings
-from tests.flower_sites import APP, deployment
+from tests.flower_sites import deployment
 from tests.games import local_weights, same, weights
 
 
@@ -24,9 +22,3 @@ def test_a_run_ends_with_the_weights_of_the_local_engine(tmp_path: Path) -> None
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert len(lines) == 2
     assert not any(line["failures"] for line in lines)
-
-
-def test_every_setting_can_be_given_to_flwr_run() -> None:
-    """Flower refuses what the app does not name."""
-    app = tomllib.loads((APP / "pyproject.toml").read_text())["tool"]["flwr"]["app"]
-    assert {name.replace("-", "_") for name in app["config"]} == {*Settings.model_fields, "out"} - {"engine"}

@@ -35,17 +35,20 @@ class BestRound(StoppingRule):
 
     name: ClassVar = "best-round"
     chosen_by: ClassVar = "patience"
+    chooses_round: ClassVar = True
 
     patience: int = Field(
         ge=1,
-        description="Another rule, for those who know no threshold: return the model of the round with the highest score, "
+        description="Another rule, for those who know no threshold: return the model of the round with the "
+        "highest score, "
         f"and stop when no round has been better for so many. Default for own data: {PATIENCE}.",
         json_schema_extra=STOP,
     )
     spread_penalty: float = Field(
         default=6.0,
         ge=0,
-        description="That score is training accuracy minus this many times the difference between the best and the worst "
+        description="That score is training accuracy minus this many times the difference between the best and "
+        "the worst "
         "client: while a shortcut is used they differ.",
         json_schema_extra=STOP,
     )

@@ -63,6 +63,8 @@ class StoppingRule(BaseModel, ABC):
     """What it is called in files."""
     chosen_by: ClassVar[str]
     """The knob that chooses this rule."""
+    chooses_round: ClassVar[bool] = False
+    """Whether it may return the model of an earlier round than the last."""
 
     warm_start: int = Field(default=0, ge=0, exclude=True)
     """Rounds in which it can't stop. It follows from the clients, so it is no knob of a rule."""

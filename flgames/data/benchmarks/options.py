@@ -61,7 +61,8 @@ class BenchmarkOptions(BaseModel):
     clients: int | None = Field(
         default=None,
         ge=2,
-        description="So many training clients, with flip probabilities evenly from 0.3 to 0.1. Default: the benchmark's "
+        description="So many training clients, with flip probabilities evenly from 0.3 to 0.1. Default: the "
+        "benchmark's "
         "two, 0.2 and 0.1.",
         json_schema_extra=DATA,
     )

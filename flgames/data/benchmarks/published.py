@@ -143,7 +143,7 @@ class Published:
             return False
 
     def _remedy(self, offline: bool) -> str:
-        online = " Without --offline it can be downloaded." if offline or is_offline() else ""
+        online = " Without `offline` it can be downloaded." if offline or is_offline() else ""
         return (
             f"Put {self.files} into a folder {self.homes[0]} and set {FOLDER_VARIABLE} to the folder around it, "
             f"or copy {self.kept.name} there from the cache of a machine that has it.{online}"

@@ -87,7 +87,7 @@ class Stack:
 def clients_in(folder: Path) -> dict[str, Path]:
     """The clients of a folder, in the order in which they play: a subfolder or a file each."""
     if not folder.is_dir():
-        raise UserError(f"--data {folder} is no folder: it needs a subfolder of images, or a table, for each client.")
+        raise UserError(f"`data` {folder} is no folder: it needs a subfolder of images, or a table, for each client.")
     found: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or not (path.is_dir() or path.suffix.lower() in TABLES):
@@ -157,7 +157,7 @@ def read_inputs(path: Path, layout: Layout) -> Tensor:
 
 def _needed(client: str, path: Path, target: str | None) -> str:
     if target is None:
-        raise UserError(f"{client}: say which column of {path.name} is to be predicted: --target COLUMN.")
+        raise UserError(f"{client}: say which column of {path.name} is to be predicted: `target` COLUMN.")
     return target
 
 

@@ -42,8 +42,10 @@ class FLGamesConfig(BaseModel):
     )
     schedule: Schedule = Field(
         default="simultaneous",
-        description="Best response dynamics: clockwise, one player at a time in a fixed order (the paper's sequential); "
-        "simultaneous, all players at once against the round before (the paper's parallel, default); random, one player "
+        description="Best response dynamics: clockwise, one player at a time in a fixed order (the paper's "
+        "sequential); "
+        "simultaneous, all players at once against the round before (the paper's parallel, default); random, one "
+        "player "
         "drawn at a time.",
         json_schema_extra=GAME,
     )
@@ -69,7 +71,8 @@ class FLGamesConfig(BaseModel):
     )
     local_steps: LocalSteps = Field(
         default=1,
-        description="Gradient steps a move: a number, a percentage of the client's batches, all, or a range such as 1-10 "
+        description="Gradient steps a move: a number, a percentage of the client's batches, all, or a range such "
+        "as 1-10 "
         "from which every client draws its own number once. More steps come nearer to an exact best response.",
         json_schema_extra=RESPONSE,
     )
@@ -85,7 +88,8 @@ class FLGamesConfig(BaseModel):
     )
     phi_every: PhiEvery = Field(
         default=1,
-        description="Predictor rounds between two moves of phi: a number, or sweep, once all players have moved, as IRM "
+        description="Predictor rounds between two moves of phi: a number, or sweep, once all players have moved, "
+        "as IRM "
         "Games does.",
         json_schema_extra=PHI,
     )

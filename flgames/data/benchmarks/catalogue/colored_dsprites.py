@@ -35,7 +35,7 @@ BENCHMARK = NamedBenchmark(
     GamePreset(
         learning_rates=(9.5e-4, 9e-4, 2.5e-4),
         stop_below={2: (0.60, 0.60)},
-        # Training accuracy crosses the threshold up and down before anything is learnt: an epoch of the paper's clients.
+        # An epoch of the paper's clients: before anything is learnt, training accuracy crosses the threshold.
         least_warm_start=59,
     ),
 )
