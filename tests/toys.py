@@ -8,15 +8,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flgames.data.samples import ArraySamples, Samples
+from flgames.core.callbacks import Callback
 from flgames.core.local import LocalFederation
+from flgames.core.loop import Play
 from flgames.core.method import Method
+from flgames.core.records import RoundRecord
+from flgames.core.server import Server
+from flgames.core.stopping.rule import StoppingRule
+from flgames.data.samples import ArraySamples, Samples
+from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
 from flgames.models.architecture import Architecture
-from flgames.core.loop import Play
-from flgames.methods.fl_games.config import Rules
-from flgames.core.server import Server
-from flgames.core.stopping import Rule
 
 
 class Slope(nn.Linear):
@@ -30,9 +32,9 @@ class Slope(nn.Linear):
 SQUARED = Architecture(Slope, loss=functional.mse_loss)
 
 
-def squared_rules(**knobs: Any) -> Rules:
+def squared_config(**knobs: Any) -> FLGamesConfig:
     """Plain gradient descent with a step of 1/2, so that two players' numbers stay short binary fractions."""
-    return Rules(optimiser="sgd", learning_rate=0.5, batch_size=1, **knobs)
+    return FLGamesConfig(optimiser="sgd", learning_rate=0.5, batch_size=1, **knobs)
 
 
 def seat(method: Method, clients: dict[str, Samples], seed: int = 0) -> Server:
@@ -56,9 +58,9 @@ def slopes(server: Server) -> list[float]:
     return [action.weights["weight"].item() for action in server.known.current]
 
 
-def play_slopes(rules: Rules, rounds: int, *targets: float, seed: int = 0) -> list[list[float]]:
+def play_slopes(config: FLGamesConfig, rounds: int, *targets: float, seed: int = 0) -> list[list[float]]:
     """The players' w after each round of a squared game."""
-    method = Game(SQUARED, rules)
+    method = Game(SQUARED, config)
     server = seat(method, one_sample_each(*(targets or (4.0, 2.0))), seed)
     history = []
     for round_ in range(rounds):
@@ -86,8 +88,20 @@ def random_clients(*sizes: int, inputs: int = 6, classes: int = 2) -> dict[str, 
     }
 
 
-def set_up(method: Method, clients: dict[str, Samples], rounds: int, rule: Rule | None = None, **more: Any) -> Play:
+def set_up(
+    method: Method, clients: dict[str, Samples], rounds: int, rule: StoppingRule | None = None, **more: Any
+) -> Play:
     return Play(method, LocalFederation.of(method, clients, seed=0), seed=0, rounds=rounds, rule=rule, **more)
+
+
+class Records(Callback):
+    """Keeps the record of every round."""
+
+    def __init__(self) -> None:
+        self.heard: list[RoundRecord] = []
+
+    def on_round(self, record: RoundRecord) -> None:
+        self.heard.append(record)
 
 
 def flat(server: Server) -> Tensor:

@@ -67,5 +67,5 @@ def _checked(name: str, ask: Ask, answer: Answer) -> Answer:
     for fault in ask.form.malformed(answer):
         raise TypeError(f"{name} was asked to {ask.task}, and its answer {fault}")
     for fault in ask.form.unbounded(answer):
-        raise Diverged(f"{name} was asked to {ask.task}, and its answer {fault}: try a smaller learning rate.")
+        raise Diverged(f"{name} was asked to {ask.task}, and its answer {fault}")
     return answer

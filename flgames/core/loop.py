@@ -158,7 +158,7 @@ class Play:
             measure = self.server.measure(self.measure_samples or self.population)
             _check_finite({name: counts.loss_sum for name, counts in measure.clients.items()})
         except Diverged as error:
-            raise Diverged(f"In round {round_ + 1}: {error}") from None
+            raise Diverged(f"In round {round_ + 1}: {error}. Try a smaller learning rate.") from None
         decided_by = self._measured = self._decide(round_, measure)
         self.next_round += 1
         self.seconds += time.perf_counter() - began
@@ -274,4 +274,4 @@ class Play:
 def _check_finite(losses: Mapping[str, float]) -> None:
     for client, loss in losses.items():
         if not math.isfinite(loss):
-            raise Diverged(f"the loss of {client} became {loss}: try a smaller learning rate.")
+            raise Diverged(f"the loss of {client} became {loss}")

@@ -64,7 +64,7 @@ class Form:
 
     def malformed(self, answer: Answer) -> Iterator[str]:
         """What is not of the kind that was asked for."""
-        for name in {*self.tensors, *answer.tensors}:
+        for name in dict.fromkeys((*self.tensors, *answer.tensors)):
             if name not in answer.tensors:
                 yield f"lacks the tensor {name}"
             elif name not in self.tensors:

@@ -6,13 +6,14 @@ import pytest
 import torch
 
 from flgames.core.local import LocalFederation
-from flgames.errors import ClientFailure
 from flgames.core.messages import Answers, Ask
-from flgames.methods.fedavg import FedAvg, FedAvgRules
-from flgames.methods.fl_games.server import Game
-from flgames.methods.fl_games.config import Rules
+from flgames.core.records import Traffic
 from flgames.core.server import Server
-from tests.toys import SQUARED, flat, one_sample_each, perceptrons, random_clients, seat, slopes, squared_rules
+from flgames.errors import ClientFailure
+from flgames.methods.fedavg import FedAvg, FedAvgConfig
+from flgames.methods.fl_games.config import FLGamesConfig
+from flgames.methods.fl_games.server import Game
+from tests.toys import SQUARED, flat, one_sample_each, perceptrons, random_clients, seat, slopes, squared_config
 
 WEIGHT = 4
 """Bytes of the one weight of a Slope."""
@@ -20,21 +21,21 @@ NUMBER = 8
 
 
 def test_each_action_travels_to_each_client_once() -> None:
-    method = Game(SQUARED, squared_rules(memory=5))
+    method = Game(SQUARED, squared_config(memory=5))
     server = seat(method, one_sample_each(4.0, 2.0, 1.0))
     server.take_traffic()
     method.round(server, 0, 0)
     # Down: three initial actions and the number t. Up: the own action and the loss.
-    assert server.take_traffic() == {name: {"down": 3 * WEIGHT + NUMBER, "up": WEIGHT + NUMBER} for name in "abc"}
+    assert server.take_traffic() == dict.fromkeys("abc", Traffic(down=3 * WEIGHT + NUMBER, up=WEIGHT + NUMBER))
     method.round(server, 1, 0)
     # Down: the two opponents' actions of round 0; nobody is sent its own.
-    assert server.take_traffic() == {name: {"down": 2 * WEIGHT + NUMBER, "up": WEIGHT + NUMBER} for name in "abc"}
+    assert server.take_traffic() == dict.fromkeys("abc", Traffic(down=2 * WEIGHT + NUMBER, up=WEIGHT + NUMBER))
 
 
 def test_memory_costs_no_bytes() -> None:
     totals = []
     for memory in (0, 5):
-        method = Game(SQUARED, squared_rules(memory=memory))
+        method = Game(SQUARED, squared_config(memory=memory))
         server = seat(method, one_sample_each(4.0, 2.0))
         for round_ in range(8):
             method.round(server, round_, 0)
@@ -62,7 +63,7 @@ def unreliable(method: Game) -> tuple[Server, Unreliable]:
 
 
 def test_a_client_that_fails_keeps_its_last_action_and_catches_up() -> None:
-    method = Game(SQUARED, squared_rules())
+    method = Game(SQUARED, squared_config())
     server, federation = unreliable(method)
     method.round(server, 0, 0)
     federation.failing = ("b",)
@@ -85,7 +86,7 @@ class Forgetful(Unreliable):
 
 
 def test_an_answer_that_is_lost_does_not_stop_the_game() -> None:
-    method = Game(SQUARED, squared_rules(memory=2))
+    method = Game(SQUARED, squared_config(memory=2))
     federation = Forgetful.of(method, one_sample_each(4.0, 2.0), seed=0)
     server = Server(federation, 2)
     server.introduce()
@@ -100,7 +101,7 @@ def test_an_answer_that_is_lost_does_not_stop_the_game() -> None:
 
 
 def test_nobody_answers() -> None:
-    method = Game(SQUARED, squared_rules())
+    method = Game(SQUARED, squared_config())
     server, federation = unreliable(method)
     federation.failing = ("a", "b")
     with pytest.raises(ClientFailure, match="No client answered 'respond'"):
@@ -108,8 +109,8 @@ def test_nobody_answers() -> None:
 
 
 def test_simultaneous_players_do_not_see_each_other_move() -> None:
-    forwards = seat(Game(perceptrons(), Rules()), random_clients(40, 40))
-    method = Game(perceptrons(), Rules())
+    forwards = seat(Game(perceptrons(), FLGamesConfig()), random_clients(40, 40))
+    method = Game(perceptrons(), FLGamesConfig())
     server = seat(method, random_clients(40, 40))
     method.round(server, 0, 0)
     answers = forwards.ask("respond", ("b", "a"), method.predictor_form, t=1)
@@ -120,13 +121,13 @@ def test_simultaneous_players_do_not_see_each_other_move() -> None:
 
 def test_fedavg_is_the_mean_by_samples() -> None:
     clients, architecture = random_clients(30, 10), perceptrons()
-    method = FedAvg(architecture, FedAvgRules(local_steps=3, batch_size=8))
+    method = FedAvg(architecture, FedAvgConfig(local_steps=3, batch_size=8))
     server = seat(method, clients)
     answers = server.ask("train", server.clients, method.predictor_form)
     expected = {
         name: 0.75 * answers["a"].tensors[name] + 0.25 * answers["b"].tensors[name] for name in answers["a"].tensors
     }
-    again = FedAvg(architecture, FedAvgRules(local_steps=3, batch_size=8))
+    again = FedAvg(architecture, FedAvgConfig(local_steps=3, batch_size=8))
     fresh = seat(again, clients)
     again.round(fresh, 0, 0)
     for name, tensor in expected.items():

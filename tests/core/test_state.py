@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
+from flgames.core.loop import Play
 from flgames.core.method import Method
-from flgames.methods.fedavg import FedAvg, FedAvgRules
-from flgames.methods.fedbn import FedBN, FedBNRules
-from flgames.methods.fedgma import FedGMA, FedGMARules
-from flgames.methods.fedprox import FedProx, FedProxRules
-from flgames.methods.fedsgd import FedSGD
+from flgames.core.records import RoundRecord
+from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
-from flgames.methods.group_dro import GroupDRO, GroupDRORules
-from flgames.methods.irm import IRM, IRMRules
-from flgames.methods.shared_gradient import GradientRules
-from flgames.methods.vrex import VREx, VRExRules
+from flgames.methods.registry import METHODS, make
 from flgames.models.architecture import Architecture
-from flgames.core.loop import Observers, Play
-from flgames.methods.fl_games.config import Rules
-from tests.toys import flat, perceptrons, random_clients, set_up
+from tests.toys import Records, flat, perceptrons, random_clients, set_up
 
 
 def dropped_out() -> Architecture:
@@ -33,41 +25,53 @@ def dropped_out() -> Architecture:
     )
 
 
-METHODS: dict[str, Callable[[], Method]] = {
-    "f": lambda: Game(perceptrons(), Rules(batch_size=8, schedule="clockwise")),
-    "f smooth, random": lambda: Game(perceptrons(), Rules(batch_size=8, memory=3, schedule="random")),
-    "f, full batch": lambda: Game(perceptrons(), Rules(full_batch=True, memory=2, local_steps=2)),
-    "v smooth": lambda: Game(perceptrons(variable=True), Rules(representation="variable", memory=3, batch_size=8)),
-    "v fast, own modules": lambda: Game(dropped_out(), Rules(representation="variable", phi_batches="all")),
-    "fedavg": lambda: FedAvg(dropped_out(), FedAvgRules(local_steps=2, batch_size=8)),
-    "fedprox": lambda: FedProx(dropped_out(), FedProxRules(local_steps=2, batch_size=8)),
-    "fedbn": lambda: FedBN(dropped_out(), FedBNRules(local_steps=2, batch_size=8)),
-    "fedgma": lambda: FedGMA(dropped_out(), FedGMARules(local_steps=2, batch_size=8)),
-    "fedsgd": lambda: FedSGD(dropped_out(), GradientRules(batches=2, batch_size=8)),
-    "irm": lambda: IRM(dropped_out(), IRMRules(batches="all", penalty=3.0, anneal=4)),
-    "vrex": lambda: VREx(dropped_out(), VRExRules(batch_size=8, penalty=3.0, anneal=4)),
-    "group dro": lambda: GroupDRO(dropped_out(), GroupDRORules(batch_size=8, eta=0.5)),
+GAMES: dict[str, tuple[Architecture, dict[str, Any]]] = {
+    "f": (perceptrons(), {"batch_size": 8, "schedule": "clockwise"}),
+    "f smooth, random": (perceptrons(), {"batch_size": 8, "memory": 3, "schedule": "random"}),
+    "f, full batch": (perceptrons(), {"full_batch": True, "memory": 2, "local_steps": 2}),
+    "v smooth": (perceptrons(variable=True), {"representation": "variable", "memory": 3, "batch_size": 8}),
+    "v fast, own modules": (dropped_out(), {"representation": "variable", "phi_batches": "all"}),
 }
+"""FL Games as it is played in several ways."""
+
+KNOBS: dict[str, dict[str, Any]] = {
+    "fedavg": {"local_steps": 2, "batch_size": 8},
+    "fedprox": {"local_steps": 2, "batch_size": 8},
+    "fedbn": {"local_steps": 2, "batch_size": 8},
+    "fedgma": {"local_steps": 2, "batch_size": 8},
+    "fedsgd": {"batches": 2, "batch_size": 8},
+    "irm": {"batches": "all", "penalty": 3.0, "anneal": 4},
+    "vrex": {"batch_size": 8, "penalty": 3.0, "anneal": 4},
+    "group-dro": {"batch_size": 8, "eta": 0.5},
+}
+"""Of methods whose defaults would leave something untried; all others are played as they are."""
+
+
+def made(name: str) -> Method:
+    if name in GAMES:
+        architecture, knobs = GAMES[name]
+        return Game(architecture, FLGamesConfig(**knobs))
+    return make(name, dropped_out(), KNOBS.get(name, {}))
 
 
 def new_play(method: Method, rounds: int = 12) -> Play:
     return set_up(method, random_clients(40, 30, 35), rounds, measure_samples=64)
 
 
-def finish(play: Play) -> tuple[torch.Tensor, list[dict[str, Any]]]:
-    lines: list[dict[str, Any]] = []
-    play.run(Observers(lambda round_: lines.append(round_.as_dict() | {"seconds": 0})))
-    return flat(play.server), lines
+def finish(play: Play) -> tuple[torch.Tensor, list[RoundRecord]]:
+    records = Records()
+    play.run([records])
+    return flat(play.server), [record.model_copy(update={"seconds": 0.0}) for record in records.heard]
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", [*GAMES, *METHODS])
 @pytest.mark.parametrize("stop", [0, 5])
 def test_goes_on_bit_for_bit(name: str, stop: int) -> None:
-    whole = new_play(METHODS[name]())
+    whole = new_play(made(name))
     whole.start()
     weights, lines = finish(whole)
 
-    begun = new_play(METHODS[name](), rounds=stop)
+    begun = new_play(made(name), rounds=stop)
     begun.start()
     begun.run()
     state = begun.state_dict()
@@ -76,16 +80,16 @@ def test_goes_on_bit_for_bit(name: str, stop: int) -> None:
     begun.run()  # playing on does not change the state that was taken
 
     for _ in range(2):  # and loading it does not use it up
-        resumed = new_play(METHODS[name]())
+        resumed = new_play(made(name))
         resumed.load_state_dict(state)
         again, rest = finish(resumed)
         assert torch.equal(again, weights)
         assert rest == lines[stop:]
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", [*GAMES, *METHODS])
 def test_a_method_can_be_played_twice(name: str) -> None:
-    method = METHODS[name]()
+    method = made(name)
     results = []
     for _ in range(2):
         play = new_play(method, rounds=6)
@@ -97,7 +101,7 @@ def test_a_method_can_be_played_twice(name: str) -> None:
 
 def test_what_was_computed_before_is_forgotten() -> None:
     def play(learning_rate: float) -> Play:
-        game = new_play(Game(perceptrons(), Rules(batch_size=8, learning_rate=learning_rate)), rounds=3)
+        game = new_play(Game(perceptrons(), FLGamesConfig(batch_size=8, learning_rate=learning_rate)), rounds=3)
         game.start()
         game.run()
         return game

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
 import pytest
 import torch
 
 from flgames.core.counts import Counts, TrainingMeasure
+from flgames.core.loop import Play
+from flgames.core.records import RoundRecord
+from flgames.core.stopping.best_round import BestRound
+from flgames.core.stopping.stop_below import StopBelow
+from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
-from flgames.core.loop import Observers, Play, Round
-from flgames.methods.fl_games.config import Rules
-from flgames.core.stopping import BestRound, StopBelow, warm_start_rounds
-from tests.toys import perceptrons, random_clients, set_up
+from flgames.models.architecture import Weights
+from tests.toys import Records, perceptrons, random_clients, set_up
 
 
 def measure(correct: int, samples: int, population: int | None = None) -> TrainingMeasure:
@@ -30,9 +34,10 @@ class Scripted(Play):
 
 
 def stop_round(accuracies: list[float], threshold: float = 0.6, warm_start: int = 0) -> int:
-    method = Game(perceptrons(), Rules())
+    method = Game(perceptrons(), FLGamesConfig())
     play = set_up(method, random_clients(4, 4), 1)
-    return Scripted(method, play.federation, seed=0, rounds=1, rule=StopBelow(threshold, warm_start)).script(accuracies)
+    rule = StopBelow(stop_below=threshold, warm_start=warm_start)
+    return Scripted(method, play.federation, seed=0, rounds=1, rule=rule).script(accuracies)
 
 
 def test_stops_in_the_first_round_below() -> None:
@@ -54,8 +59,8 @@ def test_does_not_stop_during_the_warm_start_but_arms_in_it() -> None:
 
 def test_warm_start_of_the_paper() -> None:
     samples = {"a": 30_000, "b": 30_000}
-    assert warm_start_rounds(Rules(), samples) == 2
-    assert warm_start_rounds(Rules(representation="variable"), samples) == 118
+    assert Game(perceptrons(), FLGamesConfig()).warm_start(samples) == 2
+    assert Game(perceptrons(variable=True), FLGamesConfig(representation="variable")).warm_start(samples) == 118
 
 
 @pytest.mark.parametrize(
@@ -63,13 +68,13 @@ def test_warm_start_of_the_paper() -> None:
     [(850, True, False), (620, True, True), (300, True, True), (300, False, False), (590, False, True)],
 )
 def test_estimates_decide_only_where_they_can(correct: int, armed: bool, unsure: bool) -> None:
-    rule = StopBelow(0.6, 0)
+    rule = StopBelow(stop_below=0.6)
     assert rule.is_unsure(5, measure(correct, 1000, 60_000), armed) is unsure
     assert not rule.is_unsure(5, measure(correct, 1000, 1000), armed), "an exact count always decides"
 
 
 def test_estimates_need_not_decide_during_the_warm_start() -> None:
-    assert not StopBelow(0.6, 10).is_unsure(5, measure(600, 1000, 60_000), armed=True)
+    assert not StopBelow(stop_below=0.6, warm_start=10).is_unsure(5, measure(600, 1000, 60_000), True)
 
 
 def test_standard_error_vanishes_when_all_are_counted() -> None:
@@ -81,24 +86,24 @@ def test_standard_error_vanishes_when_all_are_counted() -> None:
 @pytest.mark.parametrize("schedule", ["clockwise", "simultaneous"])
 def test_stops_where_exact_counting_stops(schedule: str) -> None:
     """A game on random labels: thresholds between its first falls, decided from 512 of 2,700 samples at first."""
-    rules = Rules(schedule=schedule, batch_size=32, learning_rate=0.02)  # type: ignore[arg-type]
+    config = FLGamesConfig(schedule=schedule, batch_size=32, learning_rate=0.02)  # type: ignore[arg-type]
     clients = random_clients(1500, 1200)
 
-    def play(measure_samples: int, rule: StopBelow | None) -> list[Round]:
-        game = set_up(Game(perceptrons(), rules), clients, 25, rule, measure_samples=measure_samples)
+    def play(measure_samples: int, rule: StopBelow | None) -> list[RoundRecord]:
+        game = set_up(Game(perceptrons(), config), clients, 25, rule, warm_start=2, measure_samples=measure_samples)
         game.start()
-        rounds: list[Round] = []
-        game.run(Observers(rounds.append))
-        return rounds
+        records = Records()
+        game.run([records])
+        return records.heard
 
-    accuracies = [round_.measure.accuracy for round_ in play(0, None)]
+    accuracies = [record.accuracy for record in play(0, None)]
     falls = [(before + after) / 2 for before, after in itertools.pairwise(accuracies[5:]) if after < before][:3]
     assert len(falls) == 3
     for threshold in falls:
-        rule = StopBelow(threshold, 2)
+        rule = StopBelow(stop_below=threshold)
         exact, estimated = play(0, rule), play(512, rule)
         assert len(estimated) == len(exact) < 25
-        assert estimated[0].measure.samples == 512
+        assert estimated[0].samples == 512
         assert estimated[-1].decided_by.samples == 2700, "a fall is believed only when all samples were counted"
 
 
@@ -107,26 +112,23 @@ def test_uneven_clients_stop_where_exact_counting_stops() -> None:
     clients = random_clients(1500, 10, 10, 10, 10)
     ends = []
     for measure_samples in (0, 64):
-        play = set_up(
-            Game(perceptrons(), Rules(batch_size=32, learning_rate=0.02)), clients, 12, StopBelow(0.499, 2),
-            measure_samples=measure_samples,
-        )  # fmt: skip
+        game = Game(perceptrons(), FLGamesConfig(batch_size=32, learning_rate=0.02))
+        rule = StopBelow(stop_below=0.499)
+        play = set_up(game, clients, 12, rule, warm_start=2, measure_samples=measure_samples)
         play.start()
         ends.append((play.run(), play.next_round))
     assert ends[0] == ends[1]
 
 
 def test_the_measure_grows_to_every_sample() -> None:
-    play = set_up(
-        Game(perceptrons(), Rules()), random_clients(3000, 5, 5, 5, 5), 1, StopBelow(0.5, 0), measure_samples=64
-    )
+    method, clients = Game(perceptrons(), FLGamesConfig()), random_clients(3000, 5, 5, 5, 5)
+    play = set_up(method, clients, 1, StopBelow(stop_below=0.5), warm_start=0, measure_samples=64)
     play.start()
     play.method.round(play.server, 0, 0)
     play.standing = True
     measure = play.server.measure(64)
     assert measure.samples == 256 + 20
-    near = StopBelow(measure.accuracy, 0)
-    play.rule = near
+    play.rule = StopBelow(stop_below=measure.accuracy)
     assert play._decide(0, measure).exact
 
 
@@ -141,18 +143,18 @@ def test_guards_tell_why_accuracy_is_low() -> None:
     biased = two_clients([[10, 40], [5, 45]], [[10, 40], [5, 45]])
     assert invariant.spread == pytest.approx(0.01)
     assert biased.bias == pytest.approx(0.35), "85% are called 1, 50% are"
-    rule = StopBelow(0.9, 0, spread=0.02, bias=0.1)
+    rule = StopBelow(stop_below=0.9, stop_spread=0.02, stop_bias=0.1)
     assert [rule.stops(5, each, True) for each in (invariant, shortcut, biased)] == [True, False, False]
-    assert all(StopBelow(0.9, 0).stops(5, each, True) for each in (invariant, shortcut, biased))
+    assert all(StopBelow(stop_below=0.9).stops(5, each, True) for each in (invariant, shortcut, biased))
     assert "spread at most 0.02 and bias at most 0.1" in str(rule)
 
 
 def test_what_is_surely_guarded_is_not_counted_further() -> None:
     few = [Counts(torch.tensor(confusion), 0.0) for confusion in ([[100, 400], [50, 450]], [[100, 400], [50, 450]])]
     estimate = TrainingMeasure(dict(zip("ab", few, strict=True)), {"a": 30_000, "b": 30_000})
-    assert StopBelow(0.6, 0).is_unsure(5, estimate, True)
-    assert not StopBelow(0.6, 0, bias=0.1).is_unsure(5, estimate, True)
-    assert StopBelow(0.6, 0, bias=0.3).is_unsure(5, estimate, True), "0.35 may be 0.3"
+    assert StopBelow(stop_below=0.6).is_unsure(5, estimate, True)
+    assert not StopBelow(stop_below=0.6, stop_bias=0.1).is_unsure(5, estimate, True)
+    assert StopBelow(stop_below=0.6, stop_bias=0.3).is_unsure(5, estimate, True), "0.35 may be 0.3"
 
 
 def clients(*confusions: list[list[int]], population: int | None = None) -> TrainingMeasure:
@@ -167,7 +169,7 @@ BIASED = clients([[50, 0], [26, 24]], [[50, 0], [26, 24]])
 
 
 def test_the_best_round_is_accurate_alike_and_unbiased() -> None:
-    rule = BestRound(warm_start=0)
+    rule = BestRound(patience=100)
     scores = {name: rule.score(each) for name, each in (("shortcut", SHORTCUT), ("invariant", INVARIANT))}
     assert scores == {"shortcut": pytest.approx(0.85 - 6 * 0.1), "invariant": pytest.approx(0.72)}
     assert rule.score(CONSTANT) == pytest.approx(0.5 - 0.5 * 0.5)
@@ -187,7 +189,7 @@ def test_the_best_round_is_kept_and_the_game_stops_later() -> None:
 
 
 def test_a_round_that_can_be_the_best_is_counted_to_the_end() -> None:
-    rule = BestRound(warm_start=0)
+    rule = BestRound(patience=100)
     estimate = clients([[36, 14], [14, 36]], [[36, 14], [14, 36]], population=10_000)
     assert rule.is_unsure(3, estimate, None)
     assert rule.is_unsure(3, estimate, {"round": 0, "score": 0.75})
@@ -197,26 +199,57 @@ def test_a_round_that_can_be_the_best_is_counted_to_the_end() -> None:
 
 
 def test_a_game_returns_the_model_of_its_best_round() -> None:
-    play = set_up(Game(perceptrons(), Rules(batch_size=8)), random_clients(40, 40), 12, BestRound(2, patience=50))
+    method, rule = Game(perceptrons(), FLGamesConfig(batch_size=8)), BestRound(patience=50)
+    play = set_up(method, random_clients(40, 40), 12, rule, warm_start=2)
     play.start()
-    models: dict[int, dict[str, torch.Tensor]] = {}
-    rounds: list[Round] = []
-    play.run(Observers(rounds.append, lambda round_, model: models.update({round_: model.tensors()}), probe_every=1))
+    records, models, measures = Records(), list[Weights](), list[TrainingMeasure]()
+
+    def look() -> None:
+        models.append(play.ensemble().tensors())
+        measures.append(play.server.measure(play.population))
+
+    play.run([records], look)
+    assert len(measures) == 12
     assert play.kept is not None
     assert isinstance(play.rule, BestRound)
-    best = max(rounds[2:], key=lambda each: BestRound(2).score(each.decided_by))
-    assert play.kept.round == best.round
+    assert play.rule.warm_start == 2
+    best = max(range(2, 12), key=lambda round_: rule.score(measures[round_]))
+    assert play.kept.round == best
     chosen = play.chosen().tensors()
-    assert all(torch.equal(tensor, chosen[name]) for name, tensor in models[best.round].items())
-    assert play.exact_measure().accuracy == best.decided_by.accuracy
+    assert chosen.keys() == models[best].keys()
+    assert all(torch.equal(tensor, chosen[name]) for name, tensor in models[best].items())
+    assert play.exact_measure().accuracy == records.heard[best].decided_by.accuracy == measures[best].accuracy
 
 
 def test_a_round_without_all_clients_is_not_the_best() -> None:
-    play = set_up(Game(perceptrons(), Rules(batch_size=8)), random_clients(40, 40), 12, BestRound(0))
+    rule = BestRound(patience=100)
+    method = Game(perceptrons(), FLGamesConfig(batch_size=8))
+    play = set_up(method, random_clients(40, 40), 12, rule, warm_start=0)
     play.start()
     one = {name: counts for name, counts in play.server.measure(1000).clients.items() if name == "a"}
     alone = TrainingMeasure(one, {"a": 40})
-    assert BestRound(0).judge(0, alone, None).keep, "alone it is alike everywhere"
+    assert rule.judge(0, alone, None).keep, "alone it is alike everywhere"
     play._decide(0, alone)
     assert play.kept is None
     assert play.standing is None
+
+
+class Patient(Game):
+    """A method with a warm start of its own."""
+
+    def warm_start(self, samples: Mapping[str, int]) -> int:
+        return 7
+
+
+@pytest.mark.parametrize(
+    ("given", "least", "expected"), [(None, 0, 7), (None, 9, 9), (None, 3, 7), (0, 9, 0), (4, 9, 4)]
+)
+def test_the_warm_start_is_the_methods_unless_one_is_given(given: int | None, least: int, expected: int) -> None:
+    rule = StopBelow(stop_below=0.6, warm_start=1)
+    method = Patient(perceptrons(), FLGamesConfig())
+    play = set_up(method, random_clients(4, 4), 1, rule, warm_start=given, least_warm_start=least)
+    play.start()
+    assert play.rule == rule.after(expected)
+    resumed = set_up(method, random_clients(4, 4), 1, rule, warm_start=given, least_warm_start=least)
+    resumed.load_state_dict(play.state_dict())
+    assert resumed.rule == rule.after(expected)

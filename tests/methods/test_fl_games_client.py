@@ -10,13 +10,12 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 from torch.nn import functional
 
+from flgames.core.steps import steps_of
 from flgames.data.samples import ArraySamples, BatchStream
-from flgames.models.ensemble import PHI
+from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
 from flgames.models.architecture import Architecture, initial_weights
-from flgames.models.ensemble import Ensemble
-from flgames.methods.fl_games.config import Rules
-from flgames.core.steps import steps_of
+from flgames.models.ensemble import PHI
 from tests.toys import flat, perceptrons, random_clients, seat
 
 
@@ -27,10 +26,10 @@ def _pooled(clients: dict[str, Any]) -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("sizes", [(40, 40), (300, 30, 7)])
 def test_phi_moves_by_the_gradient_of_the_pooled_data(sizes: tuple[int, ...]) -> None:
     clients, architecture = random_clients(*sizes), perceptrons(variable=True)
-    rules = Rules(representation="variable", phi_batches="all", phi_optimiser="sgd", phi_learning_rate=1.0)
-    method = Game(architecture, rules)
+    config = FLGamesConfig(representation="variable", phi_batches="all", phi_optimiser="sgd", phi_learning_rate=1.0)
+    method = Game(architecture, config)
     server = seat(method, clients)
-    ensemble = Ensemble.of(architecture, server.known)
+    ensemble = server.known.ensemble(architecture)
     inputs, targets = _pooled(clients)
     functional.cross_entropy(ensemble(inputs), targets).backward()  # type: ignore[no-untyped-call]
     method.round(server, 0, 0)
@@ -44,10 +43,10 @@ def test_phi_moves_by_the_gradient_of_the_pooled_data(sizes: tuple[int, ...]) ->
 def test_one_batch_of_phi_is_that_batch() -> None:
     clients, architecture = random_clients(100), perceptrons(variable=True)
     method = Game(
-        architecture, Rules(representation="variable", batch_size=16, phi_optimiser="sgd", phi_learning_rate=1)
+        architecture, FLGamesConfig(representation="variable", batch_size=16, phi_optimiser="sgd", phi_learning_rate=1)
     )
     server = seat(method, clients)
-    ensemble = Ensemble.of(architecture, server.known)
+    ensemble = server.known.ensemble(architecture)
     inputs, targets = clients["a"].batch(BatchStream(100, 16, 0, "a", "phi").batch(0))
     functional.cross_entropy(ensemble(inputs), targets).backward()  # type: ignore[no-untyped-call]
     method.round(server, 0, 0)
@@ -59,7 +58,7 @@ def test_one_batch_of_phi_is_that_batch() -> None:
 
 def test_one_player_alone_is_plain_training() -> None:
     clients, architecture = random_clients(100), perceptrons()
-    method = Game(architecture, Rules(batch_size=16, memory=5))
+    method = Game(architecture, FLGamesConfig(batch_size=16, memory=5))
     server = seat(method, clients)
     plain = architecture.predictor()
     plain.load_state_dict(initial_weights(architecture.predictor, 0, "a"))
@@ -80,7 +79,7 @@ def test_a_full_batch_step_is_gradient_descent_on_all_samples(memory: int) -> No
     sizes = (600, 20)
     clients, architecture = random_clients(*sizes), perceptrons()
     method = Game(
-        architecture, Rules(full_batch=True, optimiser="sgd", learning_rate=0.3, local_steps=2, memory=memory)
+        architecture, FLGamesConfig(full_batch=True, optimiser="sgd", learning_rate=0.3, local_steps=2, memory=memory)
     )
     server = seat(method, clients)
     for round_ in range(4):
@@ -116,7 +115,7 @@ def test_fast_and_all_batches_use_every_sample_once() -> None:
 
     samples = random_clients(600)["a"]
     assert isinstance(samples, ArraySamples)
-    method = Game(perceptrons(variable=True), Rules(representation="variable", phi_batches="all"))
+    method = Game(perceptrons(variable=True), FLGamesConfig(representation="variable", phi_batches="all"))
     server = seat(method, {"a": Watched(samples.inputs, samples.targets)})
     seen.clear()  # it introduced itself
     method.round(server, 0, 0)
@@ -134,7 +133,7 @@ class Counting(nn.Linear):
 
 
 def test_only_predictors_that_moved_are_evaluated_again() -> None:
-    method = Game(Architecture(lambda: Counting(6, 2)), Rules(schedule="clockwise", batch_size=10))
+    method = Game(Architecture(lambda: Counting(6, 2)), FLGamesConfig(schedule="clockwise", batch_size=10))
     server = seat(method, random_clients(50, 50))
     method.round(server, 0, 0)
     server.measure(100)
@@ -149,7 +148,7 @@ def test_only_predictors_that_moved_are_evaluated_again() -> None:
 
 
 def test_full_batch_moves_look_opponents_up() -> None:
-    method = Game(Architecture(lambda: Counting(6, 2)), Rules(full_batch=True, local_steps=5, memory=4))
+    method = Game(Architecture(lambda: Counting(6, 2)), FLGamesConfig(full_batch=True, local_steps=5, memory=4))
     server = seat(method, random_clients(50, 50))
     for round_ in range(6):
         method.round(server, round_, 0)
@@ -172,7 +171,7 @@ class Normalised(nn.Module):
 def test_buffers_of_phi_are_averaged_by_samples_and_rest_during_predictor_moves() -> None:
     clients = random_clients(30, 10)
     method = Game(
-        Architecture(lambda: nn.Linear(6, 2), Normalised), Rules(representation="variable", phi_batches="all")
+        Architecture(lambda: nn.Linear(6, 2), Normalised), FLGamesConfig(representation="variable", phi_batches="all")
     )
     server = seat(method, clients)
     method.round(server, 0, 0)
@@ -186,8 +185,8 @@ def test_buffers_of_phi_are_averaged_by_samples_and_rest_during_predictor_moves(
 
 
 def test_batchnorm_never_meets_a_chunk_of_one() -> None:
-    rules = Rules(representation="variable", phi_batches="all")
-    method = Game(Architecture(lambda: nn.Linear(6, 2), Normalised), rules)
+    config = FLGamesConfig(representation="variable", phi_batches="all")
+    method = Game(Architecture(lambda: nn.Linear(6, 2), Normalised), config)
     server = seat(method, random_clients(257, 513))
     method.round(server, 0, 0)
     assert server.measure(770).exact
@@ -195,11 +194,11 @@ def test_batchnorm_never_meets_a_chunk_of_one() -> None:
 
 def test_a_variable_phi_needs_parameters() -> None:
     with pytest.raises(ValueError, match="needs parameters"):
-        Game(perceptrons(), Rules(representation="variable"))
+        Game(perceptrons(), FLGamesConfig(representation="variable"))
 
 
 def test_phi_is_published_under_its_own_name() -> None:
-    method = Game(perceptrons(variable=True), Rules(representation="variable"))
+    method = Game(perceptrons(variable=True), FLGamesConfig(representation="variable"))
     server = seat(method, random_clients(20, 20))
     assert server.known.phi is not None
     assert server.known.phi.key == (PHI, 0)
@@ -216,4 +215,4 @@ def test_devices_draw_their_own_number_of_steps_once() -> None:
     assert set(steps) <= set(range(1, 11))
     assert steps_of("10%", 6000, 256, 0, "client-1") == 2
     with pytest.raises(ValidationError, match="from few steps to more"):
-        Rules(local_steps="10-1")
+        FLGamesConfig(local_steps="10-1")

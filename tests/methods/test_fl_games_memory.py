@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from flgames.core.messages import Action
-from flgames.models.ensemble import PHI
 from flgames.core.information import Buffer, InformationSet
+from flgames.core.messages import Action
 from flgames.methods.fl_games.config import MemoryMode
 from flgames.methods.fl_games.memory import response_terms
+from flgames.models.ensemble import PHI
 
 
 def action(version: int, author: str = "a") -> Action:

@@ -10,23 +10,24 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flgames.data.samples import ArraySamples, Samples
-from flgames.models.architecture import Weights
-from flgames.core.information import MODEL
-from flgames.methods import irm
+from flgames.core.messages import MODEL
 from flgames.core.method import Method
-from flgames.methods.fedavg import FedAvg, FedAvgRules
-from flgames.methods.fedbn import FedBN, FedBNRules, normalisation_in
-from flgames.methods.fedgma import FedGMA, FedGMARules
-from flgames.methods.fedprox import FedProx, FedProxRules
-from flgames.methods.fedsgd import FedSGD
-from flgames.methods.group_dro import GroupDRO, GroupDRORules
-from flgames.methods.irm import IRM, IRMRules
-from flgames.methods.shared_gradient import GradientRules
-from flgames.methods.vrex import VREx, VRExRules
-from flgames.models.architecture import Architecture
-from flgames.models.ensemble import Ensemble
+from flgames.core.records import Traffic
 from flgames.core.server import Server
+from flgames.data.samples import ArraySamples, Samples
+from flgames.methods import irm
+from flgames.methods.fedavg import FedAvg, FedAvgConfig
+from flgames.methods.fedbn import FedBN, FedBNConfig, normalisation_in
+from flgames.methods.fedgma import FedGMA, FedGMAConfig
+from flgames.methods.fedprox import FedProx, FedProxConfig
+from flgames.methods.fedsgd import FedSGD
+from flgames.methods.group_dro import GroupDRO, GroupDROConfig
+from flgames.methods.irm import IRM, IRMConfig
+from flgames.methods.registry import METHODS, make
+from flgames.methods.shared_gradient import GradientConfig
+from flgames.methods.vrex import VREx, VRExConfig
+from flgames.models.architecture import Architecture, Weights
+from flgames.models.ensemble import Ensemble
 from tests.toys import perceptrons, random_clients, seat
 
 SIZES = (2500, 1100, 40)
@@ -80,20 +81,20 @@ FULL: dict[str, Any] = {"batches": "all", "optimiser": "sgd", "learning_rate": R
 
 
 def test_fedsgd_with_full_batches_is_pooled_gradient_descent() -> None:
-    before, after = played(FedSGD(perceptrons(), GradientRules(**FULL)))
+    before, after = played(FedSGD(perceptrons(), GradientConfig(**FULL)))
     total = sum(SIZES)
     same(after, pooled_step(before, lambda risks: sum(n / total * r for n, r in zip(SIZES, risks, strict=True))))  # type: ignore[arg-type, return-value]
 
 
 def test_fedsgd_adds_a_penalty_on_the_weights() -> None:
-    before, after = played(FedSGD(perceptrons(), GradientRules(**FULL, l2=0.3)))
-    _, plain = played(FedSGD(perceptrons(), GradientRules(**FULL)))
+    before, after = played(FedSGD(perceptrons(), GradientConfig(**FULL, l2=0.3)))
+    _, plain = played(FedSGD(perceptrons(), GradientConfig(**FULL)))
     same(after, {name: plain[name] - RATE * 2 * 0.3 * before[name] for name in plain})
 
 
 @pytest.mark.parametrize("beta", [0.5, 40.0])
 def test_vrex_is_its_pooled_gradient_and_may_weigh_a_client_negatively(beta: float) -> None:
-    method = VREx(perceptrons(), VRExRules(**FULL, penalty=beta))
+    method = VREx(perceptrons(), VRExConfig(**FULL, penalty=beta))
     before, after = played(method)
 
     def objective(risks: list[Tensor]) -> Tensor:
@@ -107,7 +108,7 @@ def test_vrex_is_its_pooled_gradient_and_may_weigh_a_client_negatively(beta: flo
 
 
 def test_group_dro_is_its_pooled_gradient_and_remembers_q() -> None:
-    method = GroupDRO(perceptrons(), GroupDRORules(**FULL, eta=0.7))
+    method = GroupDRO(perceptrons(), GroupDROConfig(**FULL, eta=0.7))
     before, after = played(method)
 
     def objective(risks: list[Tensor]) -> Tensor:
@@ -127,7 +128,7 @@ def test_irm_is_its_pooled_gradient_though_clients_go_in_chunks(
     penalty: float, kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(irm, "KEPT", kept)  # the others are gone through twice
-    before, after = played(IRM(perceptrons(), IRMRules(**FULL, penalty=penalty)))
+    before, after = played(IRM(perceptrons(), IRMConfig(**FULL, penalty=penalty)))
     module = perceptrons().predictor()
     module.load_state_dict(before)
     total = torch.zeros(())
@@ -142,7 +143,7 @@ def test_irm_is_its_pooled_gradient_though_clients_go_in_chunks(
 
 
 def test_penalties_wait_for_their_round() -> None:
-    late, never = (VREx(perceptrons(), VRExRules(**FULL, penalty=p, anneal=2)) for p in (50.0, 1.0))
+    late, never = (VREx(perceptrons(), VRExConfig(**FULL, penalty=p, anneal=2)) for p in (50.0, 1.0))
     same(played(late, 2)[1], played(never, 2)[1])
     assert not torch.equal(*(next(iter(played(m, 3)[1].values())) for m in (late, never)))
 
@@ -151,15 +152,15 @@ LOCAL: dict[str, Any] = {"local_steps": 3, "batch_size": 32, "learning_rate": 0.
 
 
 def test_fedavg_with_one_plain_step_is_fedsgd() -> None:
-    averaged = FedAvg(perceptrons(), FedAvgRules(local_steps=1, batch_size=32, learning_rate=RATE, optimiser="sgd"))
-    summed = FedSGD(perceptrons(), GradientRules(batch_size=32, learning_rate=RATE, optimiser="sgd"))
+    averaged = FedAvg(perceptrons(), FedAvgConfig(local_steps=1, batch_size=32, learning_rate=RATE, optimiser="sgd"))
+    summed = FedSGD(perceptrons(), GradientConfig(batch_size=32, learning_rate=RATE, optimiser="sgd"))
     same(played(averaged, 4)[1], played(summed, 4)[1])
 
 
 def test_fedprox_without_mu_is_fedavg_and_with_it_stays_nearer() -> None:
-    before, averaged = played(FedAvg(perceptrons(), FedAvgRules(**LOCAL)), 2)
-    same(played(FedProx(perceptrons(), FedProxRules(**LOCAL, mu=0)), 2)[1], averaged)
-    held = played(FedProx(perceptrons(), FedProxRules(**LOCAL, mu=50)), 2)[1]
+    before, averaged = played(FedAvg(perceptrons(), FedAvgConfig(**LOCAL)), 2)
+    same(played(FedProx(perceptrons(), FedProxConfig(**LOCAL, mu=0)), 2)[1], averaged)
+    held = played(FedProx(perceptrons(), FedProxConfig(**LOCAL, mu=50)), 2)[1]
 
     def distance(after: Weights) -> float:
         return float(sum((after[name] - before[name]).square().sum() for name in before))
@@ -176,19 +177,19 @@ def test_fedprox_adds_half_mu_times_the_squared_distance() -> None:
             nn.init.ones_(self.weight)
 
     data: dict[str, Samples] = {"a": ArraySamples(torch.ones(1, 1), torch.zeros(1, 1))}
-    rules = FedProxRules(local_steps=2, batch_size=1, learning_rate=0.1, optimiser="sgd", mu=1.0)
-    _, after = played(FedProx(Architecture(Slope, loss=functional.mse_loss), rules), 1, data)
+    config = FedProxConfig(local_steps=2, batch_size=1, learning_rate=0.1, optimiser="sgd", mu=1.0)
+    _, after = played(FedProx(Architecture(Slope, loss=functional.mse_loss), config), 1, data)
     first = 1 - 0.1 * 2
     assert after["weight"].item() == pytest.approx(first - 0.1 * (2 * first + (first - 1)))
 
 
 def test_fedgma_without_threshold_is_fedavg() -> None:
-    _, averaged = played(FedAvg(perceptrons(), FedAvgRules(**LOCAL)), 3)
-    same(played(FedGMA(perceptrons(), FedGMARules(**LOCAL, tau=0)), 3)[1], averaged)
+    _, averaged = played(FedAvg(perceptrons(), FedAvgConfig(**LOCAL)), 3)
+    same(played(FedGMA(perceptrons(), FedGMAConfig(**LOCAL, tau=0)), 3)[1], averaged)
 
 
 def test_fedgma_damps_what_clients_disagree_on() -> None:
-    method = FedGMA(perceptrons(), FedGMARules(tau=0.8, server_rate=2.0))
+    method = FedGMA(perceptrons(), FedGMAConfig(tau=0.8, server_rate=2.0))
     server = seat(method, clients())
     old = weights_of(server)
     moved = [{name: tensor + step for name, tensor in old.items()} for step in (0.3, 0.6, -0.3)]
@@ -205,15 +206,15 @@ def normalised() -> Architecture:
 
 
 def test_fedbn_without_normalisation_is_fedavg() -> None:
-    _, averaged = played(FedAvg(perceptrons(), FedAvgRules(**LOCAL)), 3)
-    same(played(FedBN(perceptrons(), FedBNRules(**LOCAL)), 3)[1], averaged)
+    _, averaged = played(FedAvg(perceptrons(), FedAvgConfig(**LOCAL)), 3)
+    same(played(FedBN(perceptrons(), FedBNConfig(**LOCAL)), 3)[1], averaged)
 
 
 def test_fedbn_keeps_normalisation_at_home() -> None:
     assert normalisation_in(normalised().predictor()) == {
         "1.weight", "1.bias", "1.running_mean", "1.running_var", "1.num_batches_tracked",
     }  # fmt: skip
-    method = FedBN(normalised(), FedBNRules(**LOCAL))
+    method = FedBN(normalised(), FedBNConfig(**LOCAL))
     server = seat(method, clients())
     for round_ in range(3):
         method.round(server, round_, 0)
@@ -232,7 +233,7 @@ def test_fedbn_keeps_normalisation_at_home() -> None:
 
 
 def test_fedbn_can_use_the_statistics_of_an_unseen_batch() -> None:
-    method = FedBN(normalised(), FedBNRules(**LOCAL, unseen="batch"))
+    method = FedBN(normalised(), FedBNConfig(**LOCAL, unseen="batch"))
     data = clients()
     server = seat(method, data)
     for round_ in range(2):
@@ -253,7 +254,7 @@ def test_fedbn_can_use_the_statistics_of_an_unseen_batch() -> None:
 
 
 def test_fedbn_counts_each_client_with_its_own_normalisation() -> None:
-    method = FedBN(normalised(), FedBNRules(**LOCAL))
+    method = FedBN(normalised(), FedBNConfig(**LOCAL))
     data = clients()
     server = seat(method, data)
     for round_ in range(2):
@@ -270,30 +271,31 @@ BYTES = 4 * (6 * 5 + 5 + 5 * 2 + 2)
 """Of the toy perceptron: 47 numbers of four bytes."""
 
 
-@pytest.mark.parametrize(
-    ("method", "down", "up"),
-    [
-        (lambda: FedSGD(perceptrons(), GradientRules()), BYTES, BYTES + 8),
-        (lambda: IRM(perceptrons(), IRMRules()), BYTES + 8, BYTES + 8),
-        (lambda: VREx(perceptrons(), VRExRules()), BYTES, BYTES + 8),
-        (lambda: GroupDRO(perceptrons(), GroupDRORules()), BYTES, BYTES + 8),
-        (lambda: FedProx(perceptrons(), FedProxRules()), BYTES, BYTES + 8),
-        (lambda: FedGMA(perceptrons(), FedGMARules()), BYTES, BYTES + 8),
-        # Down: without normalisation. Up: with 5 weights, 5 biases, 5 means, 5 variances and a counter of 8 bytes.
-        (lambda: FedBN(normalised(), FedBNRules()), BYTES, BYTES + 4 * 20 + 8 + 8),
-    ],
-)
-def test_bytes_by_hand(method: Callable[[], Method], down: int, up: int) -> None:
-    played_method = method()
-    server = seat(played_method, clients())
-    played_method.round(server, 0, 0)
+NUMBER = 8
+
+OTHERWISE = {
+    # Down: the actions of two opponents, and t.
+    "fl-games": Traffic(down=2 * BYTES + NUMBER, up=BYTES + NUMBER),
+    # Down: the penalty too.
+    "irm": Traffic(down=BYTES + NUMBER, up=BYTES + NUMBER),
+    # Down: without normalisation. Up: with 5 weights, 5 biases, 5 means, 5 variances and a counter of 8 bytes.
+    "fedbn": Traffic(down=BYTES, up=BYTES + 4 * 20 + 8 + NUMBER),
+}
+"""Of methods that send something else than one model down, and one like it with its loss up."""
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_bytes_by_hand_of_every_method(name: str) -> None:
+    method = make(name, normalised() if name == "fedbn" else perceptrons(), {})
+    server = seat(method, clients())
+    method.round(server, 0, 0)
     server.take_traffic()
-    played_method.round(server, 1, 0)
-    for traffic in server.take_traffic().values():
-        assert traffic == {"down": down, "up": up}
+    method.round(server, 1, 0)
+    expected = OTHERWISE.get(name, Traffic(down=BYTES, up=BYTES + NUMBER))
+    assert server.take_traffic() == dict.fromkeys("abc", expected)
 
 
 def test_group_dro_survives_a_huge_loss() -> None:
-    method = GroupDRO(perceptrons(), GroupDRORules(eta=10.0))
+    method = GroupDRO(perceptrons(), GroupDROConfig(eta=10.0))
     shares = method.shares({"a": 1e6, "b": 1.0}, {"a": 0.5, "b": 0.5}, 0)
     assert shares == {"a": 1.0, "b": 0.0}

@@ -4,11 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from flgames.models import channels as layers
+from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
+from flgames.models import channels as layers
 from flgames.models.ensemble import Ensemble
-from flgames.models.mlp import Network, paper_architecture
-from flgames.methods.fl_games.config import Rules
+from flgames.models.mlp import paper_architecture
+from flgames.models.networks import MLP
 from tests.toys import flat, perceptrons, random_clients, seat
 
 
@@ -26,8 +27,8 @@ def test_the_papers_perceptrons() -> None:
 
 
 def test_glorot() -> None:
-    assert isinstance(Network(initialisation="glorot").architecture((2, 8, 8), 2).predictor(), nn.Sequential)
-    linear = Network(initialisation="glorot").architecture((2, 8, 8), 2).predictor()[1]  # type: ignore[index]
+    assert isinstance(MLP(initialisation="glorot").architecture((2, 8, 8), 2).predictor(), nn.Sequential)
+    linear = MLP(initialisation="glorot").architecture((2, 8, 8), 2).predictor()[1]  # type: ignore[index]
     limit = (6 / (128 + 390)) ** 0.5
     assert linear.bias.abs().max() == 0
     assert 0.95 * limit < linear.weight.abs().max() <= limit
@@ -35,8 +36,8 @@ def test_glorot() -> None:
 
 def test_the_ensemble_is_the_mean_of_logits_not_of_weights() -> None:
     architecture = perceptrons()
-    server = seat(Game(architecture, Rules()), random_clients(10, 10))
-    ensemble = Ensemble.of(architecture, server.known)
+    server = seat(Game(architecture, FLGamesConfig()), random_clients(10, 10))
+    ensemble = server.known.ensemble(architecture)
     inputs = torch.randn(7, 6)
     by_hand = sum(player(inputs) for player in ensemble.players) / 2
     torch.testing.assert_close(ensemble(inputs), by_hand)
@@ -45,8 +46,8 @@ def test_the_ensemble_is_the_mean_of_logits_not_of_weights() -> None:
 def test_tensors_round_trip() -> None:
     architecture = perceptrons(variable=True)
     clients = {f"site.{name}/1": samples for name, samples in random_clients(10, 10).items()}
-    server = seat(Game(architecture, Rules(representation="variable")), clients)
-    ensemble = Ensemble.of(architecture, server.known)
+    server = seat(Game(architecture, FLGamesConfig(representation="variable")), clients)
+    ensemble = server.known.ensemble(architecture)
     again = Ensemble.from_tensors(architecture, ensemble.tensors())
     inputs = torch.randn(7, 6)
     assert torch.equal(again(inputs), ensemble(inputs))
@@ -55,7 +56,8 @@ def test_tensors_round_trip() -> None:
 
 def test_players_start_differently_and_the_same_seed_the_same() -> None:
     architecture = perceptrons()
-    one, same, other = (flat(seat(Game(architecture, Rules()), random_clients(10, 10), seed)) for seed in (0, 0, 1))
+    clients = random_clients(10, 10)
+    one, same, other = (flat(seat(Game(architecture, FLGamesConfig()), clients, seed)) for seed in (0, 0, 1))
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
     assert not torch.equal(one[: len(one) // 2], one[len(one) // 2 :])

@@ -22,6 +22,7 @@ from pydantic import (
     Field,
     SerializeAsAny,
     SerializerFunctionWrapHandler,
+    TypeAdapter,
     model_serializer,
 )
 
@@ -83,6 +84,12 @@ class StoppingRule(BaseModel, ABC):
         """Its knobs, but for those that are as they are by default."""
         return {name: value for name, value in self.model_dump(exclude_defaults=True).items() if name != "name"}
 
+    @classmethod
+    def _is_default(cls, name: str, value: object) -> bool:
+        """Whether a knob has this value anyway; files and terminals may have it as text."""
+        info = cls.model_fields[name]
+        return bool(TypeAdapter(info.annotation).validate_python(value) == info.default)
+
     def after(self, warm_start: int) -> Self:
         """The same rule, which can't stop in so many rounds."""
         return self.model_copy(update={"warm_start": warm_start})
@@ -137,12 +144,11 @@ def rule_from(values: Mapping[str, object]) -> StoppingRule | None:
         raise UserError(f"{' and '.join(names)} are two rules: choose one.")
     for each in rules().values():
         for name in each.knobs()[1:]:
-            given, default = values.get(name), each.model_fields[name].default
-            if each not in chosen and given not in (None, default):
+            if each not in chosen and values.get(name) is not None and not each._is_default(name, values[name]):
                 raise UserError(f"`{name}` is for `{each.chosen_by}`: give that too.")
     if not chosen:
         return None
-    return chosen[0].model_validate({name: values[name] for name in chosen[0].knobs() if name in values})
+    return chosen[0].model_validate({name: values[name] for name in chosen[0].knobs() if values.get(name) is not None})
 
 
 def _read(value: object) -> object:

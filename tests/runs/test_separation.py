@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from flgames.core.client import Site
-from flgames.runs.runner import contest, set_up
-from flgames.data.benchmarks.registry import by_name
 from flgames.data.benchmarks.clients import HeldOut
+from flgames.data.benchmarks.registry import by_name
 from flgames.data.samples import Samples
-from flgames.runs.plan import game
+from flgames.runs.entries import game
 from flgames.runs.folder import RunFolder
+from flgames.runs.runner import play_run, set_up
 from flgames.runs.settings import resolve
 
 
@@ -62,10 +62,10 @@ def test_nothing_that_plays_holds_the_held_out_client() -> None:
 def test_probing_changes_nothing(tmp_path: Any) -> None:
     weights = []
     for probe_every in (0, 1):
-        settings = resolve({"rounds": 4, "against": "none", "probe_every": probe_every})
+        settings = resolve({"rounds": 4, "against": "none", "probe_every": probe_every, "threads": 1})
         run = RunFolder.create(tmp_path / str(probe_every), settings)
-        contest(run, lambda *_: None, lambda: False)
-        folder = run.game(settings.variant, 0)
+        play_run(run)
+        ((_, folder),) = run.games()
         weights.append((folder.path / "model.safetensors").read_bytes())
         assert len(folder.probes()) == 4 * probe_every
     assert weights[0] == weights[1]
