@@ -22,7 +22,7 @@ from flgames.errors import UserError, unknown
 from flgames.runs.folder import GameFolder, RunFolder
 from flgames.runs.match import Match
 from flgames.runs.plan import likely_entries
-from flgames.runs.runner import Interrupted, info_of
+from flgames.runs.runner import Interrupted, info_of, phi_game
 from flgames.runs.settings import Settings
 
 ENGINES = tuple(module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]) if module.ispkg)
@@ -94,8 +94,9 @@ class Onlooker:
         self._started: set[Path] = set()
 
     def _games(self) -> list[tuple[Match, GameFolder]]:
-        """None on own data before their survey."""
-        return self._run.games() if (self._run.path / "plan.json").exists() else []
+        """None on own data before their survey. What trains a game's phi comes before it."""
+        planned = self._run.games() if (self._run.path / "plan.json").exists() else []
+        return [each for match, folder in planned for each in (*phi_game(match, folder), (match, folder))]
 
     @property
     def has_ended(self) -> bool:

@@ -17,7 +17,7 @@ from torch.nn import functional
 from flgames.core.local import LocalFederation
 from flgames.core.loop import Play
 from flgames.core.messages import MODEL
-from flgames.data.own.arrays import ArrayRecords
+from flgames.data.own.arrays import ArrayRecords, class_name
 from flgames.data.own.survey import Survey
 from flgames.data.samples import Samples
 from flgames.errors import UserError
@@ -55,7 +55,7 @@ def class_weights(
     if isinstance(given, str):
         if given != "balanced":
             raise UserError(f"class_weight is 'balanced' or a weight for every class, not {given!r}.")
-        named = [repr(label) for label in labels]
+        named = [class_name(label) for label in labels]
         counts = torch.tensor([sum(each.samples.get(name, 0) for each in surveys.values()) for name in named])
         return counts.sum() / (len(counts) * counts.clamp(min=1))
     if missing := [label for label in labels if label not in given]:

@@ -31,7 +31,7 @@ from flgames.devices import chosen_device
 from flgames.errors import UserError
 from flgames.estimator import build
 from flgames.estimator.build import Module
-from flgames.estimator.knobs import parameters, with_knobs
+from flgames.estimator.knobs import OF_A_RUN, parameters, with_knobs
 from flgames.evaluation.export import INPUTS, OUTPUTS, ExportedModel
 from flgames.files import write_json
 from flgames.methods.fl_games.config import FLGamesConfig
@@ -39,7 +39,7 @@ from flgames.methods.fl_games.server import Game
 from flgames.models.architecture import Architecture, MakesOptimiser
 from flgames.models.ensemble import Ensemble
 from flgames.models.standardise import Standardise
-from flgames.runs.settings import checked, choose_rule
+from flgames.runs.settings import Settings, check_game, checked, choose_rule
 
 NOT_SAVED = ("representation", "predictor", "optimiser", "phi_optimiser", "callbacks", "class_weight")
 """What has no plain value."""
@@ -136,13 +136,14 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         progress
             Show a bar.
         """
+        checked(Settings, {name: getattr(self, name) for name in OF_A_RUN})
         records = given.as_records(X, y, groups)
         if len(records) < 2:
             raise UserError(f"A game needs two clients at least, and there is {len(records)}.")
         surveys = {name: each.survey() for name, each in records.items()}
         labels = build.labels_of(records, self.classes)
-        layout = Layout.of(surveys, classes=tuple(map(repr, labels)))
         given.check_shapes(surveys)
+        layout = Layout.of(surveys, classes=tuple(map(given.class_name, labels)))
         ready = Standardise(layout.shape).fit(*pooled_moments(surveys)) if self.representation is None else None
         self._set_up(layout.shape, labels, ready)
         samples = {name: LaidOut.of(each, layout, self._ready) for name, each in records.items()}
@@ -275,7 +276,9 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values = {name: getattr(self, name) for name in FLGamesConfig.model_fields if name in parameters()}
         if self.fast:
             values["phi_batches"] = "all"
-        return checked(FLGamesConfig, values | {"representation": "variable" if learnt else "fixed"})
+        config = checked(FLGamesConfig, values | {"representation": "variable" if learnt else "fixed"})
+        check_game(config)
+        return config
 
     def _rule(self) -> StoppingRule | None:
         """The rule that the parameters choose; one that was asked for comes before the one that is there by default."""

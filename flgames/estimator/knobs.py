@@ -17,7 +17,8 @@ Init = TypeVar("Init", bound=Callable[..., None])
 _GIVEN_AS_MODULES = ("representation", "optimiser", "phi_optimiser")
 """Knobs of a game that the estimator takes as modules and functions instead."""
 
-_OF_A_RUN = ("rounds", "phi_rounds", "device", "seed")
+OF_A_RUN = ("rounds", "phi_rounds", "device", "seed")
+"""Knobs of a run that make sense for a model."""
 
 _VARIANT = "f-fl-games-smooth"
 """What own data are played by."""
@@ -31,7 +32,7 @@ def parameters() -> dict[str, Any]:
     declared = knobs()
     return {
         name: preset[name] if name in preset else None if declared[name].is_required() else declared[name].default
-        for name in [*names, *_OF_A_RUN]
+        for name in [*names, *OF_A_RUN]
     }
 
 

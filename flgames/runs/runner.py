@@ -162,11 +162,18 @@ class Runner:
 
     def _trained_phi(self, folder: GameFolder, match: Match, data: BenchmarkData | OwnData) -> Weights:
         """phi as FedAvg has trained it, in a match of its own that comes before."""
-        first = GameFolder(folder.path / "phi")
+        ((before_it, first),) = phi_game(match, folder)
         if not first.has_ended:
-            self.play(first, match.model_copy(update={"entry": before(match.entry)}), data)
+            self.play(first, before_it, data)
         weights = first.weights()
         return phi_of({name.removeprefix(f"{PLAYER}{MODEL}/"): tensor for name, tensor in weights.items()})
+
+
+def phi_game(match: Match, folder: GameFolder) -> list[tuple[Match, GameFolder]]:
+    """The match that trains the phi of another before it begins, if there is one, and where it is played."""
+    if not match.entry.phi_rounds:
+        return []
+    return [(match.model_copy(update={"entry": before(match.entry)}), GameFolder(folder.path / "phi"))]
 
 
 def info_of(match: Match, folder: GameFolder) -> GameInfo:

@@ -294,9 +294,13 @@ def validated(values: Mapping[str, object]) -> Settings:
 
 
 def _check_together(settings: Settings) -> None:
-    game = settings.game
     if settings.against not in (*BASELINES, "none"):
         raise unknown("method to play `against`:", settings.against, (*BASELINES, "none"))
+    check_game(settings.game)
+
+
+def check_game(game: FLGamesConfig) -> None:
+    """Knobs of a game that don't fit together."""
     if game.participation < 1 and game.schedule != "simultaneous":
         raise UserError(f"`participation` is for simultaneous play; with `schedule` {game.schedule} one player moves.")
     if game.representation == "fixed" and (game.phi_batches != 1 or game.phi_every != 1):

@@ -9,22 +9,25 @@ from typing import Any
 import pytest
 import torch
 
-from flgames.runs.runner import Interrupted, Stage, in_process
+from flgames.core.callbacks import Callback
+from flgames.core.local import LocalFederation
+from flgames.core.loop import Play
+from flgames.core.records import RoundRecord
 from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.names import natural
 from flgames.data.samples import Samples
 from flgames.engines.host import Host, saved_rounds
 from flgames.engines.remote import OVERSIZE, STRIKES, RemoteFederation, Replies
-from flgames.engines.sites import SiteData, check_seats
+from flgames.engines.sites import SiteData, check_players
 from flgames.engines.wire import AnswerHeader, Unreadable, pack, read_answer, unpack
 from flgames.errors import ClientFailure, UserError
 from flgames.models.architecture import Weights
-from flgames.runs.plan import entry
-from flgames.runs.match import Match
-from flgames.core.method import Method
-from flgames.data.names import natural
-from flgames.core.loop import Observers, Play, Round
+from flgames.runs.entries import entry
 from flgames.runs.folder import GameFolder
+from flgames.runs.match import Match
+from flgames.runs.runner import Interrupted, Runner
 from tests.by_hand import CLIENTS, ByHand, Spoil
+from tests.games import Following
 from tests.toys import flat
 
 CPU = torch.device("cpu")
@@ -34,17 +37,15 @@ def a_match(name: str = "parallel-f-fl-games-smooth", rounds: int = 10, **change
     options = BenchmarkOptions(benchmark="colored-digits", clients=3)
     chosen = entry(name, options)
     network = chosen.network.model_copy(update={"width": 12})
-    rules = chosen.rules | {"batch_size": 32} | changes
-    return Match(options, chosen.model_copy(update={"network": network, "rules": rules, "rounds": rounds}), 0)
-
-
-def make(match: Match) -> Method:
-    return match.entry.make(match.source.input_shape(0), 2)
+    config = chosen.config | {"batch_size": 32} | changes
+    played = chosen.model_copy(update={"network": network, "config": config, "rounds": rounds})
+    return Match(options=options, entry=played, seed=0)
 
 
 def over(exchange: ByHand, match: Match, min_clients: int = 1) -> Play:
+    data = match.data()
     return Play(
-        make(match),
+        match.entry.make(data.input_shape, data.classes),
         RemoteFederation(exchange, "run", match, threads=1),
         seed=0,
         rounds=match.entry.rounds,
@@ -53,8 +54,10 @@ def over(exchange: ByHand, match: Match, min_clients: int = 1) -> Play:
 
 
 def here(match: Match) -> Play:
-    method = make(match)
-    return Play(method, in_process(CPU)(match, method), seed=0, rounds=match.entry.rounds)
+    data = match.data()
+    method = match.entry.make(data.input_shape, data.classes)
+    federation = LocalFederation.of(method, data.training_clients(), match.seed, CPU)
+    return Play(method, federation, seed=0, rounds=match.entry.rounds)
 
 
 def played(play: Play) -> Play:
@@ -74,7 +77,7 @@ METHODS = (
 def test_every_method_ends_with_the_same_weights_wherever_its_clients_are(
     name: str, processes: int, tmp_path: Path
 ) -> None:
-    match = a_match(name)
+    match = a_match(name, rounds=8)
     # Where a client has more than one process, none of them can rely on having answered the question before.
     there = played(over(ByHand(tmp_path, processes=processes, forgets=processes > 1), match))
     assert torch.equal(flat(there.server), flat(played(here(match)).server))
@@ -84,12 +87,12 @@ def test_bytes_of_the_ledger_are_those_of_the_payloads(tmp_path: Path) -> None:
     match = a_match(rounds=6)
     exchange = ByHand(tmp_path)
     play = over(exchange, match)
-    lines: list[Round] = []
+    lines = Following()
     play.start()
     exchange.carried.clear()
-    play.run(Observers(lines.append))
-    down = sum(client["down"] for line in lines for client in line.traffic.values())
-    up = sum(client["up"] for line in lines for client in line.traffic.values())
+    play.run([lines])
+    down = sum(client.down for record in lines.records for client in record.bytes.values())
+    up = sum(client.up for record in lines.records for client in record.bytes.values())
     carried_down, carried_up = (sum(part) for part in zip(*exchange.carried, strict=True))
     messages = len(exchange.carried)
     # A header names the match and every tensor: it has a size of its own, whatever the model's.
@@ -139,14 +142,14 @@ def test_a_client_that_is_away_keeps_its_last_action_and_catches_up(tmp_path: Pa
     before = play.server.known.buffers["client-2"].current
     exchange.away = {"client-2"}
     play.rounds, play.end = 6, None
-    lines: list[Round] = []
-    play.run(Observers(lines.append))
+    lines = Following()
+    play.run([lines])
     assert play.server.known.buffers["client-2"].current is before
-    assert lines[-1].failures == {"client-2": "no answer within 5 s"}
+    assert lines.records[-1].failures == {"client-2": "no answer within 5 s"}
     exchange.away = set()
     play.rounds, play.end = 8, None
-    play.run(Observers(lines.append))
-    assert lines[-1].failures == {}
+    play.run([lines])
+    assert lines.records[-1].failures == {}
     assert play.server.known.buffers["client-2"].current.version == 8
 
 
@@ -161,9 +164,9 @@ def test_an_answer_that_is_lost_was_never_played(tmp_path: Path) -> None:
     play.run()
     exchange.loses = set()
     play.server.measure(100)
-    seat = exchange.hosts[0]["client-2"]._seat
-    assert seat is not None
-    theirs, ours = seat.client.known.buffers["client-2"], play.server.known.buffers["client-2"]
+    session = exchange.hosts[0]["client-2"]._session
+    assert session is not None
+    theirs, ours = session.client.known.buffers["client-2"], play.server.known.buffers["client-2"]
     assert theirs.current.version == ours.current.version == 3
     assert all(torch.equal(theirs.current.weights[name], tensor) for name, tensor in ours.current.weights.items())
 
@@ -203,9 +206,9 @@ def test_an_error_of_a_client_is_told_and_not_fatal(tmp_path: Path) -> None:
             raise OSError("the disk is gone")
 
     exchange.hosts[0]["client-1"] = Host("client-1", Broken("client-1"), tmp_path)
-    lines: list[Round] = []
-    play.run(Observers(lines.append))
-    assert lines[0].failures == {"client-1": "OSError: the disk is gone"}
+    lines = Following()
+    play.run([lines])
+    assert lines.records[0].failures == {"client-1": "OSError: the disk is gone"}
 
 
 def test_a_client_that_lost_its_memory_says_so_and_is_told_everything_again(tmp_path: Path) -> None:
@@ -215,10 +218,10 @@ def test_a_client_that_lost_its_memory_says_so_and_is_told_everything_again(tmp_
     play.run()
     exchange.hosts[0]["client-1"] = Host("client-1", SiteData("client-1"), tmp_path)
     play.rounds, play.end = 5, None
-    lines: list[Round] = []
-    play.run(Observers(lines.append))
-    assert "goes on from question" in lines[0].failures["client-1"]
-    assert lines[1].failures == {}
+    lines = Following()
+    play.run([lines])
+    assert "goes on from question" in lines.records[0].failures["client-1"]
+    assert lines.records[1].failures == {}
     assert play.server.known.buffers["client-1"].current.version == 5
 
 
@@ -277,13 +280,13 @@ def test_a_bad_answer_is_refused_by_name_and_never_played(kind: str, tmp_path: P
     before = play.server.known.buffers["client-2"].current
     exchange.spoils = {"client-2": spoil}
     play.rounds, play.end = 4, None
-    lines: list[Round] = []
-    play.run(Observers(lines.append))
+    lines = Following()
+    play.run([lines])
     assert play.server.known.buffers["client-2"].current is before
-    assert list(lines[0].move.losses) == ["client-1", "client-3"]
-    assert set(lines[0].failures) == {"client-2"}
+    assert list(lines.records[0].moved) == ["client-1", "client-3"]
+    assert set(lines.records[0].failures) == {"client-2"}
     with pytest.raises(AssertionError, match=why):  # the message is matched as a pattern
-        raise AssertionError(lines[0].failures["client-2"])
+        raise AssertionError(lines.records[0].failures["client-2"])
 
 
 def test_three_bad_answers_in_a_row_exclude_a_client(tmp_path: Path) -> None:
@@ -291,13 +294,13 @@ def test_three_bad_answers_in_a_row_exclude_a_client(tmp_path: Path) -> None:
     play = over(exchange, match)
     play.start()
     exchange.spoils = {"client-2": lambda header, tensors: b"noise"}
-    lines: list[Round] = []
-    play.run(Observers(lines.append))
+    lines = Following()
+    play.run([lines])
     calls = exchange.calls
     play.rounds, play.end = STRIKES + 1, None
-    play.run(Observers(lines.append))
+    play.run([lines])
     assert exchange.calls - calls == 4, "two clients, a response and a count: the third is asked no more"
-    assert lines[-1].failures["client-2"].startswith("excluded after 3 refused answers in a row")
+    assert lines.records[-1].failures["client-2"].startswith("excluded after 3 refused answers in a row")
 
 
 def test_who_counts_well_and_answers_badly_is_excluded_too(tmp_path: Path) -> None:
@@ -305,11 +308,11 @@ def test_who_counts_well_and_answers_badly_is_excluded_too(tmp_path: Path) -> No
     play = over(exchange, match)
     play.start()
     exchange.spoils = {"client-2": poison(float("nan"))}
-    lines: list[Round] = []
-    play.run(Observers(lines.append))
-    assert lines[STRIKES - 2].failures["client-2"].startswith("refused")
-    assert lines[STRIKES].failures["client-2"].startswith("excluded")
-    assert "client-2" not in lines[STRIKES].measure.clients
+    lines = Following()
+    play.run([lines])
+    assert lines.records[STRIKES - 2].failures["client-2"].startswith("refused")
+    assert lines.records[STRIKES].failures["client-2"].startswith("excluded")
+    assert "client-2" not in lines.records[STRIKES].accuracy_of
 
 
 def test_a_good_answer_forgives(tmp_path: Path) -> None:
@@ -396,9 +399,8 @@ def test_a_client_without_any_state_of_its_own_rejoins(tmp_path: Path) -> None:
     for path in sites.glob("client-3/run/*/*.pt"):
         path.unlink()
     play_on(folder, ByHand(sites), match)
-    assert folder.result is not None
-    assert folder.result["rounds"] == 8
-    assert "no state of round 4" in folder.measures()[4]["failures"]["client-3"]
+    assert folder.result().rounds == 8
+    assert "no state of round 4" in folder.measures()[4].failures["client-3"]
 
 
 def play_on(
@@ -411,17 +413,18 @@ def play_on(
 ) -> None:
     """Play a match, from where its folder says, maybe not to its end."""
 
-    def connect(match: Match, method: Method) -> RemoteFederation:
+    def connect(match: Match) -> RemoteFederation:
         return RemoteFederation(exchange, "run", match, threads=1)
 
-    def on_round(entry: Any, seed: int, line: dict[str, Any]) -> None:
-        exchange.away = (away or {}).get(line["round"] + 1, exchange.away)
+    class Leaving(Callback):
+        def on_round(self, record: RoundRecord) -> None:
+            exchange.away = (away or {}).get(record.round + 1, exchange.away)
 
     def interrupted() -> bool:
         return interrupt_after is not None and len(folder.measures()) >= interrupt_after
 
     try:
-        Stage(CPU, on_round, interrupted, connect, checkpoint_every).play(folder, match)
+        Runner(CPU, [Leaving()], interrupted, connect, checkpoint_every).play(folder, match)
     except Interrupted:
         assert interrupt_after
 
@@ -433,7 +436,14 @@ def test_names_that_could_leave_the_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="can't be a name"):
         Host("../client-1", SiteData("client-1"), tmp_path)
     host = Host("client-1", SiteData("client-1"), tmp_path)
-    order = {"kind": "save", "run": "run", "match": a_match().as_dict(), "threads": 1, "device": "cpu", "keep": []}
+    order = {
+        "kind": "save",
+        "run": "run",
+        "match": a_match().model_dump(mode="json"),
+        "threads": 1,
+        "device": "cpu",
+        "keep": [],
+    }
     for wrong, why in (
         ({"run": "../../x"}, "can't be a name"),
         ({"round": "../x"}, "ValueError"),
@@ -455,18 +465,18 @@ def test_counts_that_can_not_be_are_refused(confusion: list[list[int]], tmp_path
     play = over(exchange, match)
     play.start()
     exchange.spoils = {"client-2": spoil}
-    lines: list[Round] = []
-    play.run(Observers(lines.append))
-    assert "samples, and 433 to 433 were to be counted" in lines[0].failures["client-2"]
+    lines = Following()
+    play.run([lines])
+    assert "samples, and 433 to 433 were to be counted" in lines.records[0].failures["client-2"]
 
 
 def test_clients_play_in_the_same_order_on_every_machine() -> None:
     assert natural({"client-10", "client-9", "client-1"}) == ("client-1", "client-9", "client-10")
 
 
-def test_all_seats_of_a_benchmark_must_be_taken() -> None:
+def test_all_clients_of_a_benchmark_must_be_played() -> None:
     with pytest.raises(UserError, match="is played by client-1, client-2, client-3; here are client-1, site-2"):
-        check_seats(a_match(), ("client-1", "site-2"))
+        check_players(a_match(), ("client-1", "site-2"))
 
 
 def test_a_payload_that_was_cut_is_unreadable() -> None:

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from torch import nn
 from torch.utils.data import Dataset
 
 from flgames import FLGames
-from flgames.errors import UserError
 from flgames.data.own.arrays import Streamed
+from flgames.errors import UserError
+from tests.games import Following
 
 pytestmark = pytest.mark.filterwarnings("ignore:rounds=.* ended the game")
 
@@ -44,18 +46,6 @@ class Rows(Dataset[tuple[torch.Tensor, Any]]):
         return self.inputs[number], self.labels[number]
 
 
-class Listening:
-    def __init__(self) -> None:
-        self.rounds: list[int] = []
-        self.result: Any = None
-
-    def on_round(self, line: Any) -> None:
-        self.rounds.append(line["round"])
-
-    def on_end(self, result: Any) -> None:
-        self.result = result
-
-
 def backbone() -> nn.Sequential:
     return nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.ReLU())
 
@@ -67,14 +57,24 @@ def test_it_learns_and_says_what_it_learnt() -> None:
     assert model.predict_proba(inputs).shape == (60, 2)
     assert np.allclose(model.predict_proba(inputs).sum(1), 1, atol=1e-5)
     assert list(model.players_) == ["north", "south"]
-    assert [line["round"] for line in model.history_] == list(range(model.result_["rounds"]))
-    assert 0 <= model.result_["chosen_round"] < 60
+    assert [record.round for record in model.history_] == list(range(model.result_.rounds))
+    assert 0 <= model.result_.chosen_round < 60
 
 
 def test_labels_of_any_kind() -> None:
     model = FLGames(rounds=2).fit(two_sites(labels=("healthy", "ill")))
     assert model.classes_.tolist() == ["healthy", "ill"]
     assert set(model.predict(torch.randn(20, 4))) <= {"healthy", "ill"}
+
+
+@pytest.mark.parametrize("kind", [float, bool, np.int64, np.float32])
+def test_labels_that_are_equal_are_one_class_whatever_their_type(kind: Any) -> None:
+    clients = two_sites()
+    clients["south"] = clients["south"][0], [kind(label) for label in clients["south"][1]]
+    model = FLGames(rounds=2, classes=[kind(0), kind(1)]).fit(clients)
+    assert model.classes_.tolist() == [0, 1]
+    inputs = torch.randn(9, 4)
+    assert np.array_equal(model.predict_proba(inputs), FLGames(rounds=2).fit(two_sites()).predict_proba(inputs))
 
 
 def test_arrays_groups_and_datasets_are_the_same_clients() -> None:
@@ -125,11 +125,11 @@ def test_a_backbone_is_learnt_unless_it_is_frozen() -> None:
     frozen = backbone().requires_grad_(False)
     before = {name: tensor.clone() for name, tensor in frozen.state_dict().items()}
     model = FLGames(frozen, lambda features: nn.Linear(features, 2), rounds=4).fit(two_sites())
-    assert {line["kind"] for line in model.history_} == {"predictors"}
+    assert {record.kind for record in model.history_} == {"predictors"}
     kept = model.model_.ensemble.representation.state_dict()
     assert all(torch.equal(kept[name], tensor) for name, tensor in before.items())
     learnt = FLGames(backbone(), rounds=4, fast=True).fit(two_sites())
-    assert {line["kind"] for line in learnt.history_} == {"phi", "predictors"}
+    assert {record.kind for record in learnt.history_} == {"phi", "predictors"}
     with pytest.raises(UserError, match="phi has nothing to learn"):
         FLGames(frozen, rounds=4, fast=True).fit(two_sites())
 
@@ -152,15 +152,17 @@ def test_own_optimisers_and_class_weights_are_used() -> None:
 
 
 def test_callbacks_hear_of_every_round_and_of_the_end() -> None:
-    listening = Listening()
+    listening = Following()
     model = FLGames(rounds=3, callbacks=[listening]).fit(two_sites())
-    assert listening.rounds == [0, 1, 2]
-    assert listening.result == model.result_
+    assert listening.told == ["start", "round", "round", "round", "end"]
+    assert listening.started[0].rounds == 3
+    assert listening.records == model.history_
+    assert listening.ended == [model.result_]
 
 
 def test_the_paper_s_rule_can_be_asked_for() -> None:
     model = FLGames(rounds=5, stop_below=0.99).fit(two_sites())
-    assert model.result_["rule"].startswith("stops below 0.99")
+    assert str(model.result_.rule).startswith("stops below 0.99")
 
 
 def test_a_saved_model_predicts_the_same(tmp_path: Path) -> None:
@@ -228,7 +230,7 @@ def test_more_that_can_not_be_used() -> None:
         FLGames().fit({"north": clients["north"]})
     with pytest.raises(UserError, match="fit needs to know who has what"):
         FLGames().fit(torch.zeros(3, 4), [0, 1, 0])
-    with pytest.raises(UserError, match="has not been fitted"):
+    with pytest.raises(NotFittedError, match="has not been fitted"):
         FLGames().predict(torch.zeros(3, 4))
     with pytest.raises(UserError, match=r"there is no readable model\.json"):
         FLGames.load("/nowhere")

@@ -10,18 +10,24 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from flgames.runs import baselines
-from flgames.paper import experiments, printed as paper
 from flgames.cli import app
-from flgames.runs.compare import Comparison
-from flgames.paper.experiments import EXPERIMENTS, Case, Scope
-from flgames.paper import ablations
-from flgames.paper.case import BENCHMARKS, on
-from flgames.runs.plan import entry
+from flgames.core.knobs import Plain
+from flgames.core.stopping.stop_below import StopBelow
 from flgames.evaluation.profile import InvarianceProfile
+from flgames.paper import ablations, experiments
+from flgames.paper import printed as paper
+from flgames.paper.case import Case, on
+from flgames.paper.experiments import EXPERIMENTS
+from flgames.paper.scope import BENCHMARKS, Scope
 from flgames.report import lime
 from flgames.report.drawings import first_below
 from flgames.report.lines import NOT_PLAYED, Line
+from flgames.runs import entries
+from flgames.runs.compare import Comparison
+from flgames.runs.entries import entry
+from flgames.runs.folder import environment
+from flgames.runs.result import Result, StoredMatch
+from tests.benchmarks import make_small
 
 NAMES = [
     "table-accuracy", "table-rounds", "table-stopping", "table-initialisation", "table-phi", "table-classes",
@@ -81,25 +87,44 @@ def test_compare_and_reproduce_share_their_matches() -> None:
 def test_a_curve_with_probes_is_a_match_of_its_own() -> None:
     curve = cases("figure-memory")[0].matches()[0]
     assert curve.entry.probe_every == ablations.PROBE_EVERY
-    assert curve.entry.stop_below is None
+    assert curve.entry.rule is None
     bare = curve.entry.model_copy(update={"probe_every": 0})
     assert bare.decides() != curve.entry.decides(), "the store must not answer with one that has no probes"
 
 
-def played(unseen: float, agree: float, conflict: float, rounds: int = 10, clients: int = 2) -> dict[str, Any]:
-    profile = InvarianceProfile(agree, conflict, 0.1, unseen, 0.9, 0.75)
-    result = {
-        "profile": profile.as_dict(), "train": 0.6, "rounds": rounds, "end": "rule", "rule": "...", "stop_below": 0.6,
-        "bytes_up": 1_000_000, "bytes_down": 2_000_000, "seconds": 1.0,
-        "train_of": {f"client-{k}": 0.6 for k in range(1, clients + 1)},
-    }  # fmt: skip
-    return {"seed": 0, "result": result, "train_curve": [0.8, 0.6, 0.8]}
+ENVIRONMENT = environment()
 
 
-def line(*seeds: dict[str, Any], name: str = "parallel-f-fl-games", **rules: Any) -> Line:
+def played(unseen: float, agree: float, conflict: float, rounds: int = 10, clients: int = 2) -> StoredMatch:
+    profile = InvarianceProfile(
+        agree=agree, conflict=conflict, flip_rate=0.1, unseen=unseen, unseen_p=0.9, ceiling=0.75
+    )
+    rule = StopBelow(stop_below=0.6)
+    names = [f"client-{k}" for k in range(1, clients + 1)]
+    result = Result(
+        end="rule",
+        rule=str(rule),
+        stopped_by=rule.reason,
+        rounds=rounds,
+        chosen_round=rounds - 1,
+        train=0.6,
+        train_of=dict.fromkeys(names, 0.6),
+        confusion_of={},
+        stop_below=rule.level,
+        bytes_up=1_000_000,
+        bytes_down=2_000_000,
+        seconds=1.0,
+        input_shape=(2, 28, 28),
+        profile=profile,
+    )
+    curve = [0.8, 0.6, 0.8]
+    return StoredMatch(method="x", title="X", seed=0, environment=ENVIRONMENT, result=result, train_curve=curve)
+
+
+def line(*seeds: StoredMatch, name: str = "parallel-f-fl-games", **config: Plain) -> Line:
     options = on("colored-mnist")
     played_by = entry(name, options)
-    played_by = played_by.model_copy(update={"rules": played_by.rules | rules})
+    played_by = played_by.model_copy(update={"config": played_by.config | config})
     case = Case({"method": "x"}, options, played_by, range(2), paper.Figure(67.0, 2.0), 20.0)
     return Line(case, seeds)
 
@@ -150,9 +175,11 @@ SHORT = 2
 
 @pytest.fixture(scope="module")
 def few() -> Iterator[None]:
+    """Few rounds on few images: what is shown here is that all of it is played, written and drawn."""
     with pytest.MonkeyPatch.context() as patch:
+        make_small("colored-digits", patch, train=300, test=100)
         patch.setattr(experiments, "QUICK_ROUNDS", SHORT)
-        patch.setattr(baselines, "STEPS", 10)
+        patch.setattr(entries, "STEPS", 10)
         patch.setattr(lime, "IMAGES", 2)
         yield
 

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import pytest
 from rich.console import Console
 
+from flgames.report import bench
 from flgames.report.bench import compare_stop_rounds, time_rounds
+from flgames.runs.settings import Settings, resolve
 
 
 def test_a_round_and_its_products_are_timed() -> None:
@@ -11,7 +16,12 @@ def test_a_round_and_its_products_are_timed() -> None:
     assert min(timing.moves, timing.move_products, timing.measure, timing.measure_products) > 0
 
 
-def test_stop_rounds_are_compared() -> None:
+def test_stop_rounds_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sooner(given: Mapping[str, object]) -> Settings:
+        """The same game, which stops after 50 rounds instead of 130."""
+        return resolve({**given, "learning_rate": 1e-3, "batch_size": 64})
+
+    monkeypatch.setattr(bench, "resolve", sooner)
     console = Console(width=200)
     with console.capture() as captured:
         compare_stop_rounds(console, "colored-digits")

@@ -1,46 +1,75 @@
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 import pytest
 import torch
 from rich.console import Console
 
-from flgames.runs.plan import entries
-from flgames.core.counts import Counts, TrainingMeasure
-from flgames.evaluation.profile import InvarianceProfile
-from flgames.core.method import Move
-from flgames.paper.printed import Figure
-from flgames.core.loop import Round
 from flgames.cli.ui.live import LiveLine
+from flgames.core.counts import Counts, TrainingMeasure
+from flgames.core.records import Decision, End, RoundRecord
+from flgames.evaluation.profile import InvarianceProfile
+from flgames.paper.printed import Figure
 from flgames.report.rows import ACCURACY, COST, Row, long_table
+from flgames.runs.folder import GameFolder
+from flgames.runs.plan import make_plan
+from flgames.runs.result import Result
+from flgames.runs.runner import info_of
 from flgames.runs.settings import resolve
 
 
-def a_line(clients: int) -> dict[str, Any]:
+def a_record(clients: int) -> RoundRecord:
     counts = {f"client-{k}": Counts(torch.tensor([[80 + k, 20 - k], [0, 0]]), 0.0) for k in range(1, clients + 1)}
     measure = TrainingMeasure(counts, dict.fromkeys(counts, 100))
-    return Round(122, Move("predictors", {}), measure, measure, {}, {}, 12.34).as_dict()
+    return RoundRecord(
+        round=122,
+        kind="predictors",
+        moved=(),
+        loss_of_move={},
+        accuracy=measure.accuracy,
+        spread=measure.spread,
+        accuracy_of={name: each.accuracy for name, each in counts.items()},
+        loss_of=dict.fromkeys(counts, 0.0),
+        samples=measure.samples,
+        decided_by=Decision(accuracy=measure.accuracy, samples=measure.samples),
+        bytes={},
+        failures={},
+        seconds=12.34,
+    )
 
 
 @pytest.mark.parametrize("clients", [2, 10])
-def test_the_live_line_fits_and_tells_round_accuracy_rule_and_time(clients: int) -> None:
+def test_the_live_line_fits_and_tells_round_accuracy_rule_and_time(clients: int, tmp_path: Path) -> None:
     console = Console(width=80, force_terminal=True, record=True)
-    (entry,) = entries(resolve({"against": "none"}))
+    (match,) = make_plan(resolve({"against": "none"})).matches
     with console.capture() as captured, LiveLine(console) as live:
-        live(entry, 0, a_line(clients))
+        live.on_start(info_of(match, GameFolder(tmp_path)))
+        live.on_round(a_record(clients))
     said = captured.get()
     for part in ("Parallel F-FL Games (Smooth)", "round 123/500", "0.810", "stops below 0.70", "12.3 s"):
         assert part in said
     assert "…" not in said
 
 
-def result(unseen: float, end: str = "rule") -> dict[str, Any]:
-    profile = InvarianceProfile(0.5, 0.8, 0.3, unseen, 0.9, 0.75)
-    return {
-        "end": end, "rule": "", "stop_below": 0.7, "rounds": 10, "train": 0.6, "profile": profile.as_dict(),
-        "bytes_down": 10**6, "bytes_up": 10**6, "seconds": 1.0,
-    }  # fmt: skip
+def result(unseen: float, end: End = "rule", train: float = 0.6, **profile: float) -> Result:
+    usual = {"agree": 0.5, "conflict": 0.8, "flip_rate": 0.3, "unseen_p": 0.9, "ceiling": 0.75}
+    return Result(
+        end=end,
+        rule="",
+        stopped_by="train < 0.70" if end == "rule" else None,
+        rounds=10,
+        chosen_round=9,
+        train=train,
+        train_of={},
+        confusion_of={},
+        stop_below=0.7,
+        bytes_down=10**6,
+        bytes_up=10**6,
+        seconds=1.0,
+        input_shape=(2, 8, 8),
+        profile=InvarianceProfile.model_validate(usual | {"unseen": unseen} | profile),
+    )
 
 
 def test_above_the_ceiling_is_reversed() -> None:
@@ -56,8 +85,7 @@ def test_the_threshold_is_printed_with_the_figure() -> None:
 
 def test_a_long_table_fits_into_80_characters() -> None:
     title = "IRMv1 (published: tuned on test data)"
-    steep = result(0.262)
-    steep["train"], steep["profile"]["agree"], steep["profile"]["flip_rate"] = 1.0, 1.0, 1.0
+    steep = result(0.262, train=1.0, agree=1.0, flip_rate=1.0)
     rows = [Row(title, [result(0.97), result(0.50)], Figure(67.21, 12.98)), Row("game", [steep])]
     console = Console(width=80)
     with console.capture() as captured:

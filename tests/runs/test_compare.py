@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import os
 import re
@@ -17,30 +18,31 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from flgames.runs import baselines
-from flgames.paper import printed as paper
 from flgames.cli import app
-from flgames.runs.compare import Comparison
-from flgames.runs.runner import Stage
-from flgames.data.benchmarks.options import BenchmarkOptions
-from flgames.runs.effort import guessed_seconds
-from flgames.runs.plan import default_lineup, entry
-from flgames.runs.match import Match
-from flgames.report.comparison import _apart
 from flgames.cli.ui.forecast import Forecast, duration
-from flgames.runs.folder import locked
+from flgames.core.records import RoundRecord
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.paper import printed as paper
+from flgames.report.comparison import _apart
+from flgames.runs import baselines, entries
+from flgames.runs.compare import Comparison
+from flgames.runs.effort import guessed_seconds
+from flgames.runs.entries import default_names, entry
+from flgames.runs.folder import GameFolder, locked
+from flgames.runs.match import Match
+from flgames.runs.runner import Runner
 from flgames.runs.store import Store
 
 METHODS = "fedavg,grey-oracle,irm"
 LABEL = "compare-colored-digits-fedavg-grey-oracle-irm-seeds-0-to-1"
 DIGITS = BenchmarkOptions(benchmark="colored-digits")
-STEPS = 60
+STEPS = 30
 
 
 @pytest.fixture(autouse=True, scope="module")
 def few_steps() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(baselines, "STEPS", STEPS)
+        patch.setattr(entries, "STEPS", STEPS)
         yield
 
 
@@ -80,11 +82,9 @@ def test_one_table_in_three_forms_and_the_profiles(compared: Path) -> None:
 
 
 def test_the_csv_holds_means_and_deviations_of_the_stored_results(compared: Path) -> None:
-    match = [Match(DIGITS, entry("fedavg", DIGITS), seed) for seed in (0, 1)]
-    results = [Store(compared).find(each) for each in match]
-    assert results[0]
-    assert results[1]
-    one, two = (100 * result["profile"]["unseen"] for result in results if result)
+    matches = [Match(options=DIGITS, entry=entry("fedavg", DIGITS), seed=seed) for seed in (0, 1)]
+    results = [result for result in map(Store(compared).find, matches) if result]
+    one, two = (100 * result.profile.unseen for result in results if result.profile)
     (row,) = (r for r in records(compared) if r["method"] == "fedavg")
     assert float(row["unseen"]) == pytest.approx((one + two) / 2, abs=1e-3)
     assert float(row["unseen_sd"]) == pytest.approx(abs(one - two) / 2**0.5, abs=1e-3)
@@ -104,7 +104,7 @@ def test_nothing_is_played_twice(compared: Path, monkeypatch: pytest.MonkeyPatch
     def refuse(*_: Any) -> None:
         raise AssertionError("played again")
 
-    monkeypatch.setattr(Stage, "play", refuse)
+    monkeypatch.setattr(Runner, "play", refuse)
     result = compare(compared, "--methods", METHODS, "--seeds", "2")
     assert result.exit_code == 0, result.output
     assert "6 matches, all played before" in result.output
@@ -125,33 +125,53 @@ def without_times(out: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
-def test_stopped_it_goes_on_and_ends_the_same(compared: Path, tmp_path: Path, end: signal.Signals) -> None:
-    out = tmp_path / "results"
-    program = f"from flgames import baselines; baselines.STEPS = {STEPS}; from flgames.cli import app; app()"
-    command = [sys.executable, "-c", program, "compare", "colored-digits", "--out", str(out), "--threads", "1"]
-    command += ["--methods", METHODS, "--seeds", "2"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {"CUDA_VISIBLE_DEVICES": ""})
-    deadline = time.monotonic() + 120
-    while not list(out.rglob("*.json")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.1)
-    process.send_signal(end)
-    assert process.wait() == (130 if end == signal.SIGINT else -end)
-    states = list((out / "games").rglob("state.pt"))
-    assert len(states) <= 1, "only the match under way has a state; between two matches none has"
-    assert 0 < len(list((out / "runs").rglob("*.json"))) < 6, "it was killed on its way"
+def goes_on_and_ends_as(compared: Path, out: Path) -> None:
+    assert 0 < len(list((out / "runs").rglob("*.json"))) < 6, "it was stopped on its way"
     result = compare(out, "--methods", METHODS, "--seeds", "2")
     assert result.exit_code == 0, result.output
     expected = {name: found for name, found in without_times(compared).items() if not name.startswith("fedsgd")}
     assert without_times(out) == expected
 
 
+def test_killed_it_goes_on_and_ends_the_same(compared: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    program = f"from flgames.runs import entries; entries.STEPS = {STEPS}; from flgames.cli import app; app()"
+    command = [sys.executable, "-c", program, "compare", "colored-digits", "--out", str(out), "--threads", "1"]
+    command += ["--methods", METHODS, "--seeds", "2"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {"CUDA_VISIBLE_DEVICES": ""})
+    deadline = time.monotonic() + 120
+    while not list((out / "runs").rglob("*.json")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    goes_on_and_ends_as(compared, out)
+
+
+def test_interrupted_it_goes_on_and_ends_the_same(
+    compared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, append, lines = tmp_path / "results", GameFolder.append, itertools.count(1)
+
+    def interrupting(self: GameFolder, record: RoundRecord) -> None:
+        append(self, record)
+        if next(lines) == 10:  # in the second match
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GameFolder, "append", interrupting)
+        result = compare(out, "--methods", METHODS, "--seeds", "2")
+    assert result.exit_code == 130
+    assert "Stopped; the state is saved." in result.output
+    (state,) = (out / "games").rglob("state.pt")
+    assert state.parent.name.startswith("grey-oracle-seed-0"), "the match under way, and no other, has a state"
+    goes_on_and_ends_as(compared, out)
+
+
 def test_a_method_that_diverges_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(baselines.CHOSEN["colored-digits"], "fedsgd", {"learning_rate": 1e30})
     result = compare(tmp_path / "results", "--methods", "fedsgd, fedavg", "--seeds", "1", "--seed", "7")
     assert result.exit_code == 1
-    assert re.search(r"fedsgd-seed-7-\w+: The loss of client-", result.output)
+    assert re.search(r"fedsgd-seed-7-\w+: In round \d+: client-\d was asked to \w+, and its answer", result.output)
     assert len(list((tmp_path / "results" / "runs").rglob("fedavg*.json"))) == 1, "the others were played"
 
 
@@ -181,24 +201,28 @@ def test_bad_input_is_refused_before_anything_is_made(arguments: list[str], mess
 
 def test_a_match_is_known_by_what_decides_it() -> None:
     fedavg = entry("fedavg", DIGITS)
-    match = Match(DIGITS, fedavg, 0)
-    assert match.key == Match(DIGITS, fedavg.model_copy(update={"title": "another name", "slug": "other"}), 0).key
+    match = Match(options=DIGITS, entry=fedavg, seed=0)
+
+    def changed(**changes: object) -> Match:
+        return match.model_copy(update={"entry": fedavg.model_copy(update=changes)})
+
+    assert match.key == changed(title="another name", slug="other").key
     others = [
-        Match(DIGITS, fedavg, 1),
-        Match(DIGITS, fedavg.model_copy(update={"rounds": 41}), 0),
-        Match(DIGITS, fedavg.model_copy(update={"rules": fedavg.rules | {"batch_size": 255}}), 0),
-        Match(BenchmarkOptions(benchmark="colored-digits", classes=5), fedavg, 0),
-        Match(BenchmarkOptions(benchmark="colored-mnist"), fedavg, 0),
+        Match(options=DIGITS, entry=fedavg, seed=1),
+        changed(rounds=41),
+        changed(config=fedavg.config | {"batch_size": 255}),
+        Match(options=BenchmarkOptions(benchmark="colored-digits", classes=5), entry=fedavg, seed=0),
+        Match(options=BenchmarkOptions(benchmark="colored-mnist"), entry=fedavg, seed=0),
     ]
     assert len({match.key, *(other.key for other in others)}) == 6
 
 
 def test_files_are_named_by_what_was_compared() -> None:
-    assert Comparison(DIGITS, default_lineup(DIGITS), range(5)).label == "colored-digits"
+    assert Comparison(DIGITS, default_names(DIGITS), range(5)).label == "colored-digits"
     assert Comparison(DIGITS, ("fedavg", "irm"), range(2, 4)).label == "colored-digits-fedavg-irm-seeds-2-to-3"
-    assert Comparison(DIGITS, default_lineup(DIGITS)[:4], range(5)).label == "colored-digits-4-methods"
+    assert Comparison(DIGITS, default_names(DIGITS)[:4], range(5)).label == "colored-digits-4-methods"
     options = BenchmarkOptions(benchmark="colored-digits", classes=5, flips=(0.3, 0.1))
-    assert Comparison(options, default_lineup(options), range(5)).label == "colored-digits-flips-0.3-0.1-classes-5"
+    assert Comparison(options, default_names(options), range(5)).label == "colored-digits-flips-0.3-0.1-classes-5"
 
 
 def test_the_papers_figure_stands_beside_the_papers_clients_only() -> None:
@@ -227,7 +251,7 @@ def test_the_forecast_learns_the_pace_from_what_is_done() -> None:
 
 def test_full_batches_are_expected_to_take_longer() -> None:
     short = entry("fedsgd", DIGITS)
-    full = short.model_copy(update={"rules": short.rules | {"batches": "all"}})
+    full = short.model_copy(update={"config": short.config | {"batches": "all"}})
     assert guessed_seconds(full, DIGITS) > 1.5 * guessed_seconds(short, DIGITS) > 0
 
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-from flgames.runs.baselines import BASELINES, CHOSEN, GRIDS, PUBLISHED, trials
-from flgames.runs.runner import set_up
-from flgames.data.benchmarks.registry import NAMES
-from flgames.data.benchmarks.options import BenchmarkOptions
-from flgames.data.benchmarks.clients import PaintedSamples
-from flgames.data.samples import input_shape
-from flgames.runs.entry import Entry
-from flgames.errors import UserError
-from flgames.runs.plan import GAMES, default_lineup, entry, game, is_declared
-from flgames.evaluation.profile import invariance_profile
-from flgames.models.mlp import Network
 from flgames.core.loop import Play
+from flgames.core.stopping.stop_below import StopBelow
+from flgames.data.benchmarks.benchmark import Benchmark
+from flgames.data.benchmarks.clients import PaintedSamples
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.benchmarks.registry import NAMES
+from flgames.data.samples import input_shape
+from flgames.errors import UserError
+from flgames.evaluation.profile import invariance_profile
+from flgames.models.networks import MLP
 from flgames.report.rows import row_of
+from flgames.runs.baselines import BASELINES, CHOSEN, GRIDS, PUBLISHED, SEARCHED, UNSEARCHED
+from flgames.runs.entries import default_names, entry, game, is_declared, trials
+from flgames.runs.entry import Entry
+from flgames.runs.names import GAMES
+from flgames.runs.runner import set_up
 from flgames.runs.settings import resolve
 from tests.benchmarks import at_hand
 from tests.toys import flat
@@ -30,19 +35,24 @@ def few(benchmark: str) -> BenchmarkOptions:
     return BenchmarkOptions(benchmark=benchmark, sizes=(96, 64))
 
 
-@pytest.mark.parametrize("benchmark", NAMES)
+def seen_by(played: Entry, benchmark: str) -> Benchmark:
+    """A benchmark with few samples, as an entry sees it."""
+    return replace(played.benchmark(few(benchmark)), images=at_hand(benchmark).images)
+
+
 @pytest.mark.parametrize("name", [*BASELINES, *PUBLISHED, "sequential-f-fl-games", "parallel-v-fl-games-smooth-fast"])
+@pytest.mark.parametrize("benchmark", NAMES)
 def test_plays_and_goes_on(name: str, benchmark: str) -> None:
-    at_hand(benchmark)
     if name in PUBLISHED and benchmark != "colored-mnist":
         with pytest.raises(UserError, match="authors' values, which are for colored-mnist as it is"):
             entry(name, few(benchmark))
         return
     options = few(benchmark) if name not in PUBLISHED else BenchmarkOptions(benchmark=benchmark)
     declared = entry(name, options)
-    steps = {"local_steps": 2} if "local_steps" in declared.rules else {}
-    short = declared.model_copy(update={"rounds": 3, "rules": declared.rules | steps})
-    source = short.benchmark(few(benchmark))
+    steps = {"local_steps": 2} if "local_steps" in declared.config else {}
+    narrow = declared.network.model_copy(update={"width": 24})
+    short = declared.model_copy(update={"rounds": 3, "config": declared.config | steps, "network": narrow})
+    source = seen_by(short, benchmark)
     clients = source.training_clients(0)
 
     def new() -> Play:
@@ -64,26 +74,32 @@ def test_plays_and_goes_on(name: str, benchmark: str) -> None:
 
 
 def test_everything_is_declared() -> None:
+    assert set(CHOSEN) == set(SEARCHED)
     for benchmark in NAMES:
-        assert set(CHOSEN[benchmark]) == set(BASELINES) == set(GRIDS)
-        for name, rules in CHOSEN[benchmark].items():
-            tried = [{key: trial.rules[key] for key in GRIDS[name]} for trial in trials(name)]
-            assert rules in tried, f"{name} on {benchmark}: only values that the search tries"
+        chosen = CHOSEN.get(benchmark, UNSEARCHED)
+        assert set(chosen) == set(BASELINES) == set(GRIDS)
+        for name, values in chosen.items():
+            tried = [{key: trial.config[key] for key in GRIDS[name]} for trial in trials(name)]
+            assert values in tried, f"{name} on {benchmark}: only values that the search tries"
+            declared = entry(name, BenchmarkOptions(benchmark=benchmark)).config
+            assert values.items() <= declared.items(), "and they are what is played"
 
 
 def test_every_method_takes_as_many_steps() -> None:
     for name in BASELINES:
         declared = entry(name, MNIST)
-        assert declared.rounds * declared.rules.get("local_steps", 1) == 300
-        assert declared.rules["batch_size"] == (256 if declared.is_federated else 512), "of two clients"
+        steps = declared.config.get("local_steps", 1)
+        assert isinstance(steps, int)
+        assert declared.rounds * steps == 300
+        assert declared.config["batch_size"] == (256 if declared.is_federated else 512), "of two clients"
 
 
 def test_published_rows_say_what_they_are_and_are_for_one_benchmark() -> None:
     for name in PUBLISHED:
         assert "tuned on test data" in entry(name, MNIST).title
-    assert set(PUBLISHED) <= set(default_lineup(MNIST))
+    assert set(PUBLISHED) <= set(default_names(MNIST))
     for other in (few("colored-mnist"), BenchmarkOptions(benchmark="colored-fashion-mnist")):
-        assert not set(PUBLISHED) & set(default_lineup(other))
+        assert not set(PUBLISHED) & set(default_names(other))
 
 
 def test_only_declared_entries_stand_beside_the_papers_figures() -> None:
@@ -98,13 +114,13 @@ def test_games_have_the_papers_names() -> None:
     digits = BenchmarkOptions(benchmark="colored-digits")
     titles = {entry(name, digits).title for name in GAMES}
     assert {"Sequential F-FL Games", "Parallel V-FL Games (Smooth + Fast)"} <= titles
-    assert entry("parallel-f-fl-games-smooth", digits).stop_below == 0.70
+    assert entry("parallel-f-fl-games-smooth", digits).rule == StopBelow(stop_below=0.70)
     with pytest.raises(UserError, match="Did you mean 'fedavg'"):
         entry("fed-avg", digits)
 
 
 def test_batch_normalisation_follows_both_hidden_layers() -> None:
-    predictor = Network(batch_norm=True).architecture((2, 8, 8), 2).predictor()
+    predictor = MLP(batch_norm=True).architecture((2, 8, 8), 2).predictor()
     assert [type(layer).__name__ for layer in predictor.children()] == [
         "Flatten",
         "ChannelLinear",
@@ -132,19 +148,17 @@ def test_pooled_is_everything_in_one_place() -> None:
 
 @pytest.mark.parametrize("benchmark", NAMES)
 def test_the_oracle_sees_the_same_images_without_the_feature(benchmark: str) -> None:
-    at_hand(benchmark)
     options = few(benchmark)
-    oracle = entry("grey-oracle", options)
-    source, painted = oracle.benchmark(options), entry("pooled-erm", options).benchmark(options)
+    source, painted = (seen_by(entry(name, options), benchmark) for name in ("grey-oracle", "pooled-erm"))
     clients = source.training_clients(0)
     assert input_shape(clients) == input_shape(painted.training_clients(0)), "so the architecture is the same"
     (samples,) = clients.values()
     assert isinstance(samples, PaintedSamples)
-    images = samples.images[:4]
+    some = samples.images[:4]
     codes = torch.tensor([0, 0, 1, 1])
-    assert torch.equal(source.feature.paint(images, codes), source.feature.paint(images, 1 - codes))
-    with_feature = painted.feature.paint(images, codes)
-    without = source.feature.paint(images, codes)
+    assert torch.equal(source.feature.paint(some, codes), source.feature.paint(some, 1 - codes))
+    with_feature = painted.feature.paint(some, codes)
+    without = source.feature.paint(some, codes)
     assert torch.equal(with_feature[with_feature > 0], without[with_feature > 0]), "the feature only takes away"
 
 

@@ -13,21 +13,20 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from flgames.cli import app
-from flgames.evaluation.confusion import Rates
-from flgames.runs.runner import Interrupted, contest
-from flgames.data.samples import ArraySamples
+from flgames.core.cache import FeatureCache
 from flgames.data.own.source import surveys_of
+from flgames.data.samples import ArraySamples
 from flgames.engines.host import Host
 from flgames.engines.remote import surveys
 from flgames.engines.serve import serve
 from flgames.engines.sites import SiteData, known_players, number_of_players
 from flgames.engines.wire import pack, unpack
 from flgames.errors import ClientFailure, UserError
-from flgames.models.standardise import FeatureScale
-from flgames.core.cache import FrozenFeatures
-from flgames.runs.folder import RunFolder
+from flgames.evaluation.confusion import Rates
+from flgames.models.standardise import FeatureScale, moments
+from flgames.runs.folder import GameFolder, RunFolder
+from flgames.runs.runner import Interrupted, play_run
 from flgames.runs.settings import resolve
-from flgames.models.standardise import moments
 from tests.by_hand import ByHand
 from tests.games import same, weights
 from tests.own_data import pictures, table, three_hospitals
@@ -37,6 +36,14 @@ QUICK = ("--rounds", "6", "--phi-rounds", "2", "--against", "none", "--threads",
 
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["play", *(str(argument) for argument in arguments)])
+
+
+def folder_of(played: RunFolder, holdout: str = "c") -> GameFolder:
+    """Of the game in a run, with this client held out."""
+    (folder,) = (
+        folder for match, folder in played.games() if (match.entry.method, match.holdout) == ("fl-games", holdout)
+    )
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +61,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_on_images(scans: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    result = run("--data", scans, "--holdout", "c", "--out", out, "--probe-every", 2, "--against-rounds", 2, *QUICK[:4])
+    own = ("--data", scans, "--holdout", "c", "--out", out, "--threads", 1)
+    result = run(*own, "--probe-every", 2, "--against-rounds", 2, *QUICK[:4])
     assert result.exit_code == 0, result.output
     said = " ".join(result.output.split())
     assert "c (unseen)" in said
@@ -66,14 +74,14 @@ def test_a_run_on_images(scans: Path, tmp_path: Path) -> None:
     assert list(game["confusion_of"]) == ["a", "b"]
     assert game["chosen_round"] < game["rounds"] == 6
     assert (out / "curves.png").exists()
-    assert [line["round"] for line in RunFolder.open(out).game("f-fl-games-smooth", 0).probes()] == [1, 3, 5]
+    assert [probe.round for probe in folder_of(RunFolder.open(out)).probes()] == [1, 3, 5]
     assert "| client | accuracy |" in (out / "table.md").read_text()
 
 
 def test_a_run_on_tables_holds_out_each_in_turn(tables: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     command = ("--data", tables, "--target", "sick", "--holdout", "each", "--out", out, "--rounds", 3, "--patience", 2)
-    result = run(*command, "--against", "none")
+    result = run(*command, "--against", "none", "--threads", 1)
     assert result.exit_code == 0, result.output
     assert "Every client held out in turn" in result.output
     assert list(json.loads((out / "results.json").read_text())) == ["a", "b", "c"]
@@ -83,7 +91,8 @@ def test_a_run_on_tables_holds_out_each_in_turn(tables: Path, tmp_path: Path) ->
 
 
 def test_nothing_held_out_is_said(tables: Path, tmp_path: Path) -> None:
-    result = run("--data", tables, "--target", "sick", "--out", tmp_path / "run", "--rounds", 2, "--against", "none")
+    own = ("--data", tables, "--target", "sick", "--out", tmp_path / "run", "--threads", 1)
+    result = run(*own, "--rounds", 2, "--against", "none")
     assert result.exit_code == 0, result.output
     assert "nobody knows how it does on an unseen one" in " ".join(result.output.split())
     assert "--rounds ended the game before its rule did" in " ".join(result.output.split())
@@ -123,17 +132,15 @@ def test_an_interrupted_game_goes_on_bit_for_bit(scans: Path, tmp_path: Path) ->
     given = {"data": str(scans), "holdout": "c", "rounds": 8, "phi_rounds": 3, "against": "none", "threads": 1}
     settings = resolve(given | {"checkpoint_every": 1})
     whole, halves = RunFolder.create(tmp_path / "whole", settings), RunFolder.create(tmp_path / "halves", settings)
-    contest(whole, lambda *_: None, lambda: False)
+    play_run(whole)
     for stop in (2, 4, 3):
         left = iter(range(stop))
         with pytest.raises(Interrupted):
-            contest(halves, lambda *_: None, partial(lambda left: next(left, None) is None, left))
-    contest(halves, lambda *_: None, lambda: False)
+            play_run(halves, interrupted=partial(lambda left: next(left, None) is None, left))
+    play_run(halves)
     assert same(weights(whole.path), weights(halves.path))
-    one, other = whole.game("f-fl-games-smooth", 0).result, halves.game("f-fl-games-smooth", 0).result
-    assert one is not None
-    assert other is not None
-    assert {**one, "seconds": 0} == {**other, "seconds": 0}
+    one, other = (folder_of(each).result().model_copy(update={"seconds": 0}) for each in (whole, halves))
+    assert one == other
 
 
 def over_sites(disk: Path, run_: RunFolder, clients: tuple[str, ...], **paths: Path) -> None:
@@ -148,14 +155,12 @@ def test_sites_with_data_of_their_own_end_with_the_same_weights(
     scans: Path, tables: Path, tmp_path: Path, kind: str
 ) -> None:
     data = {"data": str(scans)} if kind == "images" else {"data": str(tables), "target": "sick"}
-    settings = resolve(
-        data | {"rounds": 6, "phi_rounds": 2 if kind == "images" else 0, "against": "none", "threads": 1}
-    )
-    here = RunFolder.create(tmp_path / "here", settings)
-    contest(here, lambda *_: None, lambda: False)
+    given = data | {"rounds": 6, "phi_rounds": 2 if kind == "images" else 0, "against": "none", "threads": 1}
+    here = RunFolder.create(tmp_path / "here", resolve(given))
+    play_run(here)
 
     # The server has none of the data, and one site has them elsewhere.
-    away = RunFolder.create(tmp_path / "away", settings.model_copy(update={"data": "/data/scans", "clients": 3}))
+    away = RunFolder.create(tmp_path / "away", resolve(given | {"data": "/data/scans", "clients": 3}))
     files = dict(zip("abc", sorted(Path(data["data"]).iterdir()), strict=True))
     over_sites(tmp_path / "states", away, ("a", "b", "c"), **files)
     assert same(weights(here.path), weights(away.path))
@@ -163,12 +168,12 @@ def test_sites_with_data_of_their_own_end_with_the_same_weights(
 
 
 def test_who_is_held_out_is_not_asked(scans: Path, tmp_path: Path) -> None:
-    given = {"data": str(scans), "holdout": "each", "rounds": 1, "phi_rounds": 1, "against": "none"}
+    given = {"data": str(scans), "holdout": "each", "rounds": 1, "phi_rounds": 1, "against": "none", "threads": 1}
     run_ = RunFolder.create(tmp_path / "run", resolve(given))
     over_sites(tmp_path / "states", run_, ("a", "b", "c"))
     for name in "abc":
-        (line,) = run_.game("f-fl-games-smooth", 0, name).measures()
-        assert set(line["accuracy_of"]) == set("abc") - {name}
+        (record,) = folder_of(run_, name).measures()
+        assert set(record.accuracy_of) == set("abc") - {name}
 
 
 def test_a_survey_that_fails_names_the_client(scans: Path, tmp_path: Path) -> None:
@@ -203,7 +208,7 @@ def test_who_plays(scans: Path) -> None:
     assert known_players(resolve({"data": str(scans), "holdout": "c"})) == ("a", "b")
     assert known_players(resolve({"data": "/data/elsewhere", "clients": 4})) is None
     assert number_of_players(resolve({"data": "/data/elsewhere", "clients": 4})) == 4
-    with pytest.raises(UserError, match="say how many sites play, with --clients"):
+    with pytest.raises(UserError, match="say how many sites play, with `clients`"):
         number_of_players(resolve({"data": "/data/elsewhere"}))
 
 
@@ -228,7 +233,7 @@ def test_features_of_a_frozen_phi_are_computed_once() -> None:
             return super().forward(inputs)
 
     phi, samples = Counting(3, 2), ArraySamples(torch.randn(600, 3), torch.arange(600))
-    frozen = FrozenFeatures(samples, phi, torch.device("cpu"))
+    frozen = FeatureCache(samples, torch.randperm(600), phi, torch.device("cpu"))
     index = torch.tensor([5, 500, 7])
     features, targets = frozen.batch(index)
     assert targets.tolist() == [5, 500, 7]

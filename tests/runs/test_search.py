@@ -10,18 +10,20 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from flgames.runs import baselines, search
-from flgames.runs.baselines import CHOSEN, SEARCHED, trials
 from flgames.cli import app
-from flgames.data.benchmarks.benchmark import Benchmark
+from flgames.core.callbacks import Callback
+from flgames.data.benchmarks.benchmark import BenchmarkData
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import by_name
 from flgames.data.samples import Subset
+from flgames.runs import baselines, entries
+from flgames.runs.baselines import CHOSEN, SEARCHED, SEED
+from flgames.runs.entries import trials
 from flgames.runs.search import Search, parted
 
 CPU = torch.device("cpu")
 DIGITS = BenchmarkOptions(benchmark="colored-digits")
-COMMITTED = Path(__file__).parent.parent / "results" / "search"
+COMMITTED = Path(__file__).parents[2] / "results" / "search"
 
 
 def test_clients_are_parted_in_two() -> None:
@@ -38,21 +40,21 @@ def test_clients_are_parted_in_two() -> None:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baselines, "STEPS", 20)
+    monkeypatch.setattr(entries, "STEPS", 20)
     monkeypatch.setitem(baselines.GRIDS, "fedsgd", {"learning_rate": (1e-9, 1e-2)})
 
     def refuse(*_: Any) -> None:
         raise AssertionError("the unseen client was built")
 
-    monkeypatch.setattr(Benchmark, "held_out_client", refuse)
-    monkeypatch.setattr(Benchmark, "held_out_portion", refuse)
+    monkeypatch.setattr(BenchmarkData, "held_out_client", refuse)
+    monkeypatch.setattr(BenchmarkData, "held_out_portion", refuse)
 
 
 @pytest.mark.usefixtures("quick")
 def test_it_chooses_what_does_best_without_the_unseen_client(tmp_path: Path) -> None:
     work = Search(DIGITS, tmp_path, CPU)
     assert work.best("fedsgd") is None, "nothing has been tried"
-    bad, good = [work.play(entry) for entry in trials("fedsgd")]
+    bad, good = [work.play(entry, Callback()) for entry in trials("fedsgd")]
     assert bad.accuracy < 0.7 < good.accuracy
     assert work.best("fedsgd") == good
     assert work.chosen() == {"fedsgd": {"learning_rate": 1e-2}}
@@ -75,10 +77,10 @@ def test_the_command_plays_no_trial_twice(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_trial_that_diverges_is_as_bad_as_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baselines, "STEPS", 20)
+    monkeypatch.setattr(entries, "STEPS", 20)
     (entry, *_) = trials("fedsgd")
-    wild = entry.model_copy(update={"rules": entry.rules | {"learning_rate": 1e30, "optimiser": "sgd"}})
-    assert Search(DIGITS, tmp_path, CPU).play(wild).accuracy == 0.0
+    wild = entry.model_copy(update={"config": entry.config | {"learning_rate": 1e30, "optimiser": "sgd"}})
+    assert Search(DIGITS, tmp_path, CPU).play(wild, Callback()).accuracy == 0.0
 
 
 def test_an_unknown_method_is_named(tmp_path: Path) -> None:
@@ -92,4 +94,4 @@ def test_what_is_declared_is_what_was_chosen(benchmark: str) -> None:
     work = Search(BenchmarkOptions(benchmark=benchmark), COMMITTED, CPU)
     assert work.chosen() == CHOSEN[benchmark]
     for path in (COMMITTED / benchmark).iterdir():
-        assert json.loads(path.read_text())["seed"] == search.SEED
+        assert json.loads(path.read_text())["seed"] == SEED

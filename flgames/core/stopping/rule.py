@@ -22,7 +22,6 @@ from pydantic import (
     Field,
     SerializeAsAny,
     SerializerFunctionWrapHandler,
-    TypeAdapter,
     model_serializer,
 )
 
@@ -87,8 +86,9 @@ class StoppingRule(BaseModel, ABC):
     @classmethod
     def _is_default(cls, name: str, value: object) -> bool:
         """Whether a knob has this value anyway; files and terminals may have it as text."""
-        info = cls.model_fields[name]
-        return bool(TypeAdapter(info.annotation).validate_python(value) == info.default)
+        default = cls.model_fields[name].default
+        as_text = f"{default:g}" if isinstance(default, int | float) else str(default)
+        return value == default or str(value) in (as_text, str(default))
 
     def after(self, warm_start: int) -> Self:
         """The same rule, which can't stop in so many rounds."""

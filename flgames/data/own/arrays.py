@@ -70,7 +70,7 @@ class Streamed:
 
 @dataclass
 class ArrayRecords:
-    """One client's arrays. A class is called by its label's ``repr``, so that 1 and "1" are two."""
+    """One client's arrays. Labels that are equal, as 1 and True, are one class; 1 and "1" are two."""
 
     client: str
     given: Given
@@ -119,7 +119,7 @@ class ArrayRecords:
             raise UserError(f"{self.client} has the label {unknown[0]}: fill what is missing.")
         if not torch.isfinite(inputs.float()).all():
             raise UserError(f"{self.client} has NaN or infinity in its inputs: fill what is missing.")
-        named = [repr(label) for label in labels]
+        named = [class_name(label) for label in labels]
         self.found |= dict(zip(named, labels, strict=True))
         self.labels += named
         return inputs
@@ -188,6 +188,12 @@ def _given(name: str, given: Any) -> Given:
 def _tensor(values: Any) -> Tensor:
     tensor = values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
     return tensor.float() if tensor.is_floating_point() else tensor
+
+
+def class_name(label: Any) -> str:
+    """What a class is called: labels that are equal, as 1, 1.0 and True are, are one class."""
+    plain = _plain(label)
+    return repr(int(plain)) if isinstance(plain, bool | float) and plain == plain // 1 else repr(plain)
 
 
 def _plain(label: Any) -> Hashable:

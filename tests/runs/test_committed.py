@@ -1,0 +1,66 @@
+"""What is committed under results/runs: this version reads all of it, and finds it by the keys of its files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from flgames.core.stopping.rule import rule_from, rules
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.runs.entry import Entry
+from flgames.runs.match import Match
+from flgames.runs.result import read_stored
+from flgames.runs.store import Store
+
+COMMITTED = Path(__file__).parents[2] / "results"
+
+WHAT = ("benchmark", "entry", "seed")
+"""What decides a match."""
+
+
+def files() -> Iterator[tuple[Path, str, dict[str, Any]]]:
+    """Every file, the key in its name, and what it says."""
+    paths = sorted((COMMITTED / "runs").rglob("*.json"))
+    assert len(paths) > 100
+    for path in paths:
+        yield path, path.stem.rpartition("-")[2], json.loads(path.read_text())
+
+
+def match_of(saved: dict[str, Any]) -> Match:
+    """The match that a file is of."""
+    values = dict(saved["entry"])
+    config = values.pop("rules")
+    knobs = {name: values.pop(name) for each in rules().values() for name in each.knobs() if name in values}
+    named = {"slug": saved["method"], "title": saved["title"], "config": config, "rule": rule_from(knobs)}
+    entry = Entry.model_validate(values | named)
+    return Match(options=BenchmarkOptions.model_validate(saved["benchmark"]), entry=entry, seed=saved["seed"])
+
+
+def test_every_committed_match_is_read() -> None:
+    for path, _, saved in files():
+        stored = read_stored(path)
+        assert (stored.method, stored.title, stored.seed) == (saved["method"], saved["title"], saved["seed"])
+        assert stored.result.rounds == len(stored.train_curve) == saved["result"]["rounds"]
+        assert stored.result.unseen == saved["result"]["profile"]["unseen"]
+        assert (stored.result.stopped_by is not None) == (saved["result"]["end"] == "rule")
+        assert stored.probes == saved.get("probes", {})
+
+
+def test_every_committed_match_is_named_by_what_decides_it() -> None:
+    for path, key, saved in files():
+        what = json.dumps({name: saved[name] for name in WHAT}, sort_keys=True)
+        assert hashlib.sha256(what.encode()).hexdigest()[:12] == key, path
+        assert path.parent.name == saved["benchmark"]["benchmark"]
+        assert path.name == f"{saved['method']}-seed-{saved['seed']}-{key}.json"
+
+
+def test_every_committed_match_is_found_again() -> None:
+    store = Store(COMMITTED)
+    for path, key, saved in files():
+        match = match_of(saved)
+        assert match.key == key, path
+        assert match.what == {name: saved[name] for name in WHAT}
+        assert store.find(match) == read_stored(path).result
