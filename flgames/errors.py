@@ -25,9 +25,9 @@ class Diverged(Exception):
     Examples
     --------
     >>> from flgames import Diverged
-    >>> raise Diverged("In round 3: the loss of north became nan. Try a smaller learning rate.")
+    >>> raise Diverged("In round 3: the answer of north to 'respond' has NaN in it.")
     Traceback (most recent call last):
-    flgames.errors.Diverged: In round 3: the loss of north became nan. Try a smaller learning rate.
+    flgames.errors.Diverged: In round 3: the answer of north to 'respond' has NaN in it.
     """
 
 

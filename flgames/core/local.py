@@ -65,7 +65,7 @@ class LocalFederation:
 
 def _checked(name: str, ask: Ask, answer: Answer) -> Answer:
     for fault in ask.form.malformed(answer):
-        raise TypeError(f"{name} was asked to {ask.task}, and its answer {fault}")
+        raise TypeError(f"the answer of {name} to {ask.task!r} {fault}")
     for fault in ask.form.unbounded(answer):
-        raise Diverged(f"{name} was asked to {ask.task}, and its answer {fault}")
+        raise Diverged(f"the answer of {name} to {ask.task!r} {fault}")
     return answer

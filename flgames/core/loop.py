@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from flgames.core.callbacks import Callback
@@ -154,9 +153,7 @@ class Play:
         round_ = self.next_round
         try:
             move = self.method.round(self.server, round_, self.seed)
-            _check_finite(move.losses)
             measure = self.server.measure(self.measure_samples or self.population)
-            _check_finite({name: counts.loss_sum for name, counts in measure.clients.items()})
         except Diverged as error:
             raise Diverged(f"In round {round_ + 1}: {error}. Try a smaller learning rate.") from None
         decided_by = self._measured = self._decide(round_, measure)
@@ -269,9 +266,3 @@ class Play:
         self.method.load_state_dict(taken(state, "method", dict), self.server)
         self.server.mark_failed(self.federation.restore(self.next_round, taken(state, "clients", dict)))
         self._begin_rule()
-
-
-def _check_finite(losses: Mapping[str, float]) -> None:
-    for client, loss in losses.items():
-        if not math.isfinite(loss):
-            raise Diverged(f"the loss of {client} became {loss}")

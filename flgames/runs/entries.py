@@ -122,6 +122,7 @@ def game(settings: Settings, kind: Kind = "table") -> Entry:
         warm_start=settings.warm_start,
         least_warm_start=0 if own else find(settings.benchmark).preset.least_warm_start,
         phi_rounds=phi_rounds,
+        phi_config=pretraining().model_dump() if phi_rounds else {},
         measure_samples=settings.measure_samples,
     )
 
@@ -136,7 +137,7 @@ def before(entry_: Entry) -> Entry:
     """What is played before a game begins, to train its phi: FedAvg, on the same network."""
     declared = baseline_on_own_data("fedavg", "images")
     what = {"slug": "phi", "title": "FedAvg, for phi", "network": entry_.network, "rounds": entry_.phi_rounds}
-    return declared.model_copy(update=what | {"config": pretraining().model_dump()})
+    return declared.model_copy(update=what | {"config": entry_.phi_config})
 
 
 def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:

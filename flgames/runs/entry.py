@@ -39,6 +39,8 @@ class Entry(BaseModel):
     least_warm_start: int = 0
     phi_rounds: int = Field(default=0, ge=0)
     """Rounds of FedAvg by which phi is trained before the game begins."""
+    phi_config: dict[str, Plain] = Field(default_factory=dict)
+    """And how: FedAvg's configuration. Every game that was played has had the same, so it is in no key."""
     measure_samples: int = 2048
     clients: Literal["apart", "pooled"] = "apart"
     """Pooled: the samples of all clients in one place, without a federation."""
@@ -81,7 +83,7 @@ class Entry(BaseModel):
         Defaults of an entry are left out: an option that a later version adds changes no entry that does without it.
         Those of configuration and network are in, because they are values. The words are those of the first keys.
         """
-        apart = {"slug", "title", "config", "network", "rule"}
+        apart = {"slug", "title", "config", "network", "rule", "phi_config"}
         decides: dict[str, object] = self.model_dump(mode="json", exclude=apart, exclude_defaults=True)
         decides |= self.rule.values() if self.rule else {}
         return decides | {"rules": dict(self.config), "network": self.network.model_dump(mode="json")}

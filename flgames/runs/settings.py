@@ -203,7 +203,10 @@ class Settings(BaseModel):
     def flat(self) -> Values:
         """All of them by name, as on the command line; the inverse of :func:`validated`."""
         own = self.model_dump(exclude=set(CONTAINED))
-        unchosen = {each.chosen_by: NEVER for each in rules().values()}
+        unchosen: Values = {}
+        for each in rules().values():
+            guards = {name: each.model_fields[name].default for name in each.knobs()[1:]}
+            unchosen |= {each.chosen_by: NEVER, **guards}
         return self.source.model_dump() | self.game.model_dump() | own | unchosen | self._rule_values()
 
     def _rule_values(self) -> Values:

@@ -16,7 +16,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from flgames.cli import app
-from flgames.runs.load import finished
+from flgames.runs.load import load
 from tests.own_data import table, three_hospitals
 
 
@@ -29,7 +29,7 @@ def scans(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Pictures, and a finished run on them."""
     folder = tmp_path_factory.mktemp("model")
     data, out = three_hospitals(folder / "scans"), folder / "run"
-    few = ("--rounds", 5, "--phi-rounds", 2, "--against-rounds", 2)
+    few = ("--rounds", 5, "--phi-rounds", 2, "--against-rounds", 2, "--threads", 1)
     result = run("play", "--data", data, "--holdout", "c", "--out", out, *few)
     assert result.exit_code == 0, result.output
     return data, out
@@ -41,7 +41,7 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("model")
     for seed, name in enumerate("abc"):
         table(folder / "trials" / f"{name}.csv", seed=seed)
-    few = ("--rounds", 3, "--against", "none")
+    few = ("--rounds", 3, "--against", "none", "--threads", 1)
     result = run("play", "--data", folder / "trials", "--target", "sick", "--out", folder / "run", *few)
     assert result.exit_code == 0, result.output
     return folder / "trials", folder / "run"
@@ -80,9 +80,9 @@ def test_other_clients_are_measured(scans: tuple[Path, Path], trials: tuple[Path
     data, out = scans
     result = run("evaluate", out, "--data", data)
     assert result.exit_code == 0, result.output
-    unseen = finished(out).folder.result
+    unseen = load(out).result.unseen
     assert unseen is not None
-    assert f"{100 * unseen['held_out']['unseen']:.1f}" in result.output, "the same figure as the run's own"
+    assert f"{100 * unseen:.1f}" in result.output, "the same figure as the run's own"
     assert run("evaluate", trials[1], "--data", trials[0]).exit_code == 0
     for options, message in (
         (("--benchmark", "colored-digits"), "trained on own data"),
@@ -97,12 +97,13 @@ def test_other_clients_are_measured(scans: tuple[Path, Path], trials: tuple[Path
 
 def test_a_benchmark_s_model_is_measured_on_another(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    assert run("play", "--rounds", 2, "--stop-below", "never", "--against", "none", "--out", out).exit_code == 0
+    short = ("--rounds", 2, "--stop-below", "never", "--against", "none", "--threads", 1)
+    assert run("play", *short, "--out", out).exit_code == 0
     result = run("evaluate", out, "--benchmark", "colored-digits")
     assert result.exit_code == 0, result.output
-    told = finished(out).folder.result
+    told = load(out).result.profile
     assert told is not None
-    assert f"{100 * told['profile']['flip_rate']:.1f}" in result.output
+    assert f"{100 * told.flip_rate:.1f}" in result.output
     result = run("evaluate", out, "--benchmark", "colored-dsprites")
     assert result.exit_code == 2
     assert "inputs of another shape" in " ".join(result.output.split())
@@ -115,10 +116,10 @@ def test_onnx_gives_what_the_model_gives(scans: tuple[Path, Path], tmp_path: Pat
     _, out = scans
     result = run("export", out, "--format", "onnx", "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    model = finished(out)
-    inputs = torch.randint(0, 256, (5, *model.input_shape)).float()
+    model = load(out)
+    inputs = torch.randint(0, 256, (5, *model.result.input_shape)).float()
     with torch.inference_mode():
-        expected = model.deployed(inputs).numpy()
+        expected = model.exported(inputs).numpy()
     session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
     (found,) = session.run(["probabilities"], {"inputs": inputs.numpy()})
     assert np.abs(found - expected).max() < 1e-5
@@ -130,10 +131,10 @@ def test_onnx_gives_what_the_model_gives(scans: tuple[Path, Path], tmp_path: Pat
 def test_torch_export_gives_what_the_model_gives(trials: tuple[Path, Path], tmp_path: Path) -> None:
     _, out = trials
     assert run("export", out, "--format", "torch-export", "--out", tmp_path).exit_code == 0
-    model, inputs = finished(out), torch.randn(5, 2)
+    model, inputs = load(out), torch.randn(5, 2)
     with torch.inference_mode():
         found = torch.export.load(tmp_path / "model.pt2").module()(inputs)
-        assert (found - model.deployed(inputs)).abs().max() < 1e-5
+        assert (found - model.exported(inputs)).abs().max() < 1e-5
     assert "nobody was held out" in (tmp_path / "MODEL_CARD.md").read_text()
 
 
@@ -149,7 +150,7 @@ def test_a_tracked_run_can_be_read_back(trials: tuple[Path, Path], tmp_path: Pat
     data, _ = trials
     out = tmp_path / "run"
     command = ("play", "--data", data, "--target", "sick", "--holdout", "c", "--rounds", 3, "--against", "none")
-    result = run(*command, "--track", "tensorboard", "--out", out)
+    result = run(*command, "--track", "tensorboard", "--threads", 1, "--out", out)
     assert result.exit_code == 0, result.output
     game = events.EventAccumulator(str(out / "tensorboard" / "f-fl-games-smooth" / "seed-0"), {"images": 0})
     game.Reload()
@@ -170,7 +171,7 @@ def test_the_onnx_example_says_what_predict_says(
     data, out = scans
     assert run("export", out, "--out", tmp_path).exit_code == 0
     picture = next((data / "c" / "ill").glob("*.png"))
-    example = Path(__file__).parent.parent / "examples" / "onnx_inference.py"
+    example = Path(__file__).parents[2] / "examples" / "onnx_inference.py"
     monkeypatch.setattr("sys.argv", ["onnx_inference.py", str(tmp_path / "model.onnx"), str(picture)])
     runpy.run_path(str(example), run_name="__main__")
     said = capsys.readouterr().out.strip()

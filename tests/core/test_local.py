@@ -61,7 +61,7 @@ def spoiled_server(task: str, how: Spoil, monkeypatch: pytest.MonkeyPatch) -> tu
 )
 def test_a_malformed_answer_is_refused(how: Spoil, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     method, server = spoiled_server("respond", how, monkeypatch)
-    with pytest.raises(TypeError, match=f"^b was asked to respond, and its answer {said}"):
+    with pytest.raises(TypeError, match=f"^the answer of b to 'respond' {said}"):
         method.round(server, 0, 0)
 
 
@@ -88,7 +88,7 @@ def test_nobody_counts_what_it_does_not_have(
     server = Server(LocalFederation(clients))
     server.introduce()
     method.start(server, 0)
-    with pytest.raises(TypeError, match=f"^a was asked to count, and its answer {said}"):
+    with pytest.raises(TypeError, match=f"^the answer of a to 'count' {said}"):
         server.measure(60)
 
 
@@ -107,7 +107,7 @@ def test_an_answer_that_is_not_finite_is_a_diverging_game(
     how: Spoil, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     method, server = spoiled_server("respond", how, monkeypatch)
-    with pytest.raises(Diverged, match=f"^b was asked to respond, and its answer {said}"):
+    with pytest.raises(Diverged, match=f"^the answer of b to 'respond' {said}"):
         method.round(server, 0, 0)
 
 
@@ -135,7 +135,7 @@ def test_the_loop_says_in_which_round_a_game_diverged(monkeypatch: pytest.Monkey
             nan = {name: tensor * math.nan for name, tensor in clients["b"].predictor.state_dict().items()}
             spoil(clients["b"], "respond", lambda answer: Answer(nan, answer.numbers), monkeypatch)
 
-    with pytest.raises(Diverged, match=r"^In round 3: b was asked to respond, and its answer has NaN or infinity in "):
+    with pytest.raises(Diverged, match=r"^In round 3: the answer of b to 'respond' has NaN or infinity in "):
         play.run(after_round=after_round)
 
 
@@ -143,5 +143,5 @@ def test_too_large_a_learning_rate_diverges() -> None:
     method = Game(perceptrons(), FLGamesConfig(optimiser="sgd", learning_rate=1e30))
     play = set_up(method, random_clients(40, 40), 20)
     play.start()
-    with pytest.raises(Diverged, match=r"^In round \d+: [ab] was asked to .*\. Try a smaller learning rate\.$"):
+    with pytest.raises(Diverged, match=r"^In round \d+: the answer of [ab] to .*\. Try a smaller learning rate\.$"):
         play.run()

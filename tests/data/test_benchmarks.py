@@ -14,14 +14,16 @@ import numpy as np
 import pytest
 import torch
 
+from flgames.core.stopping.stop_below import StopBelow
 from flgames.data.benchmarks.benchmark import HELD_OUT, Benchmark, Portion
-from flgames.data.benchmarks.registry import NAMES, by_name
 from flgames.data.benchmarks.images import ImageSet
+from flgames.data.benchmarks.registry import NAMES, by_name
 from flgames.data.benchmarks.spurious import Colour, Patch
+from flgames.data.samples import ArraySamples
 from flgames.errors import UserError
-from flgames.runs.plan import entries
+from flgames.runs.entries import entries
+from flgames.runs.runner import set_up
 from flgames.runs.settings import resolve
-from flgames.core.stopping import StopBelow
 from tests.benchmarks import at_hand
 
 SIZES = {
@@ -51,7 +53,8 @@ EXTENDED: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in NAMES] + [
 
 
 def portions(source: Benchmark, seed: int = 0) -> dict[str, Portion]:
-    return source.training_portions(seed) | {HELD_OUT: source.held_out_portion(seed)}
+    data = source.data(seed)
+    return data.training_portions() | {HELD_OUT: data.held_out_portion()}
 
 
 def close(measured: float, intended: float, samples: int) -> bool:
@@ -69,7 +72,7 @@ def test_sizes_and_shapes(name: str) -> None:
     assert source.available == (sum(train), test)
     inputs, targets = clients["client-1"].batch(torch.arange(5))
     assert inputs.shape == (5, *SHAPES[name])
-    assert held_out.input_shape == SHAPES[name]
+    assert held_out.input_shape == source.data(0).input_shape == SHAPES[name]
     assert inputs.dtype == torch.float32
     assert 0 <= inputs.min() < inputs.max() <= 1
     assert targets.dtype == torch.int64
@@ -103,11 +106,10 @@ def test_labels_and_codes_move_to_the_next_class_only(name: str, options: dict[s
 
 @pytest.mark.parametrize("name", NAMES)
 def test_train_and_test_share_no_image_and_clients_share_no_row(name: str) -> None:
-    source = at_hand(name)
-    images = source.prepared(0)
-    train = {image.tobytes() for image in images.train_images}
-    assert not any(image.tobytes() in train for image in images.test_images)
-    rows = np.concatenate([portion.rows for portion in source.training_portions(0).values()])
+    data = at_hand(name).data(0)
+    train = {image.tobytes() for image in data.images.train_images}
+    assert not any(image.tobytes() in train for image in data.images.test_images)
+    rows = np.concatenate([portion.rows for portion in data.training_portions().values()])
     assert len(np.unique(rows)) == len(rows)
 
 
@@ -130,7 +132,7 @@ LABELS: dict[tuple[str, int], list[int | None]] = {
 @pytest.mark.parametrize(("name", "classes"), LABELS, ids=str)
 def test_the_label_of_every_kind(name: str, classes: int) -> None:
     source = at_hand(name, classes=classes)
-    images = source.prepared(0)
+    images = source.data(0).images
     for part in portions(source).items():
         kinds = images.test_kinds if part[0] == HELD_OUT else images.train_kinds
         seen = {(int(kind), int(label)) for kind, label in zip(kinds[part[1].rows], part[1].clean, strict=True)}
@@ -140,8 +142,9 @@ def test_the_label_of_every_kind(name: str, classes: int) -> None:
 def test_dropped_kinds_leave_ten_percent_less() -> None:
     for name in ("colored-fashion-mnist", "spurious-cifar10"):
         source = at_hand(name)
+        images = source.images(0)
         assert sum(len(portion.rows) for portion in portions(source).values()) == 0.9 * (
-            len(source.prepared(0).train_images) + len(source.prepared(0).test_images)
+            len(images.train_images) + len(images.test_images)
         )
 
 
@@ -191,9 +194,10 @@ def test_agree_and_conflict_differ_in_the_feature_only() -> None:
 
 def test_half_the_side_and_binary_pixels() -> None:
     whole, half = at_hand("colored-mnist"), at_hand("colored-mnist", side=14, pixels="binary")
-    assert np.array_equal(half.prepared(0).train_images, whole.prepared(0).train_images[:, ::2, ::2])
-    inputs, _ = half.training_clients(0)["client-1"].batch(torch.arange(20))
-    assert inputs.shape == (20, 2, 14, 14)
+    data = half.data(0)
+    assert np.array_equal(data.images.train_images, whole.data(0).images.train_images[:, ::2, ::2])
+    inputs, _ = data.training_clients()["client-1"].batch(torch.arange(20))
+    assert inputs.shape == (20, *data.input_shape) == (20, 2, 14, 14)
     assert set(inputs.flatten().tolist()) == {0, 1}
 
 
@@ -217,12 +221,12 @@ def test_uneven_sizes() -> None:
     ("options", "sentence"),
     [
         ({"clients": 3, "flips": "0.1,0.2,0.3"}, "give one of the two"),
-        ({"sizes": "10,20,30"}, "--sizes names 3 clients, and there are 2"),
-        ({"sizes": "1000,1000"}, "--sizes asks for 2000 images, and Colored Digits has 1300"),
+        ({"sizes": "10,20,30"}, "`sizes` names 3 clients, and there are 2"),
+        ({"sizes": "1000,1000"}, "`sizes` asks for 2000 images, and Colored Digits has 1300"),
         ({"clients": 5000}, "1300 images to train on, too few for 5000 clients"),
-        ({"benchmark": "spurious-cifar10", "classes": 10}, "spurious-cifar10 has no --classes 10"),
-        ({"benchmark": "colored-dsprites", "pixels": "binary"}, "colored-dsprites has no --pixels binary"),
-        ({"benchmark": "colored-mnist", "side": 20}, "a side of 28 or 14 pixels; --side 20 can't be had"),
+        ({"benchmark": "spurious-cifar10", "classes": 10}, "spurious-cifar10 has no `classes` 10"),
+        ({"benchmark": "colored-dsprites", "pixels": "binary"}, "colored-dsprites has no `pixels` binary"),
+        ({"benchmark": "colored-mnist", "side": 20}, "a side of 28 or 14 pixels; `side` 20 can't be had"),
         ({"benchmark": "coloured-mnist"}, "Did you mean 'colored-mnist'?"),
     ],
 )
@@ -248,7 +252,7 @@ def test_a_benchmark_of_ones_own_is_checked() -> None:
             dataclasses.replace(source, **change)
     unlabelled = dataclasses.replace(source, labels={"zero": 0, "one": 1})
     with pytest.raises(UserError, match="images of kind 9, and labels for 2 kinds"):
-        unlabelled.prepared(0)
+        unlabelled.data(0)
 
 
 def test_own_images_are_checked() -> None:
@@ -264,14 +268,16 @@ def test_own_images_are_checked() -> None:
 def test_few_samples_do_not_shorten_the_warm_start() -> None:
     for benchmark, rounds in {"spurious-cifar10": 88, "colored-dsprites": 59, "colored-mnist": 2}.items():
         entry = entries(resolve({"benchmark": benchmark, "sizes": "200,200"}))[1]
-        rule = entry.rule({"a": 200, "b": 200})
-        assert isinstance(rule, StopBelow)
-        assert rule.warm_start == rounds
+        clients = {name: ArraySamples(torch.zeros(200, 2, 1, 1), torch.arange(200) % 2) for name in "ab"}
+        play = set_up(entry, clients, 2, seed=0, device=torch.device("cpu"))
+        play.start()
+        assert isinstance(play.rule, StopBelow)
+        assert play.rule.warm_start == rounds
 
 
 def test_the_stop_rule_depends_on_the_clients_not_on_how_they_were_named() -> None:
     def threshold(**given: Any) -> object:
-        return resolve({"benchmark": "colored-fashion-mnist"} | given).stop_below
+        return resolve({"benchmark": "colored-fashion-mnist"} | given).flat()["stop_below"]
 
     assert threshold() == threshold(flips="0.2,0.1")
     assert threshold(clients=3) == threshold(flips="0.3,0.2,0.1") != threshold()
@@ -280,13 +286,13 @@ def test_the_stop_rule_depends_on_the_clients_not_on_how_they_were_named() -> No
 def test_generators_are_separate() -> None:
     """Changing the flips leaves partition and labels alone; changing the noise leaves the partition alone."""
     one, two = by_name("colored-digits"), by_name("colored-digits", flips=(0.4, 0.4))
+    ours, theirs = one.data(0).training_portions(), two.data(0).training_portions()
     for client in one.flips:
-        left, right = one.training_portions(0)[client], two.training_portions(0)[client]
+        left, right = ours[client], theirs[client]
         assert np.array_equal(left.rows, right.rows)
         assert np.array_equal(left.labels, right.labels)
         assert not np.array_equal(left.codes, right.codes)
-    other = one.training_portions(1)["client-1"]
-    first = one.training_portions(0)["client-1"]
+    first, other = ours["client-1"], one.data(1).training_portions()["client-1"]
     assert not np.array_equal(first.rows, other.rows)
     assert not np.array_equal(first.labels - first.clean, other.labels - other.clean)
 
@@ -294,7 +300,7 @@ def test_generators_are_separate() -> None:
 PINNED = ["8bc66bd1cbffcb91", "7c1a4a76566a25e3"]
 
 SCRIPT = """
-from tests.test_benchmarks import digest
+from tests.data.test_benchmarks import digest
 print(digest("colored-digits"), digest("colored-dsprites"))
 """
 

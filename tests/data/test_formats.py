@@ -13,7 +13,7 @@ from PIL import Image
 
 from flgames.data.benchmarks.formats import read_cifar, read_idx_files
 from flgames.data.benchmarks.images import ImageSet
-from tests.test_sources import small_set, write_idx
+from tests.data.test_mirrors import small_set, write_idx
 
 
 def write_cifar(folder: Path, images: ImageSet, kind: str) -> None:

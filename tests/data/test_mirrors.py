@@ -20,11 +20,12 @@ import numpy as np
 import pytest
 import trustme
 
-from flgames.data.benchmarks import published, mirrors as sources
+from flgames.data.benchmarks import mirrors, published
 from flgames.data.benchmarks.formats import IDX_FILES, read_idx_files
 from flgames.data.benchmarks.images import ImageSet
-from flgames.data.benchmarks.published import ALL, CIFAR10, Published
 from flgames.data.benchmarks.mirrors import DebianPackage, Folder, Listener, Mirror, NpmPackage, Source
+from flgames.data.benchmarks.published import ALL, CIFAR10, Published
+from flgames.data.benchmarks.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE, is_offline
 from flgames.errors import UserError
 
 
@@ -80,8 +81,8 @@ class Ears(Listener):
 @pytest.fixture(autouse=True)
 def closed_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, no own folder, and a network that may be asked."""
-    monkeypatch.delenv(published.OFFLINE_VARIABLE, raising=False)
-    monkeypatch.delenv(published.FOLDER_VARIABLE, raising=False)
+    monkeypatch.delenv(OFFLINE_VARIABLE, raising=False)
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
     monkeypatch.setattr(published, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path
 
@@ -103,7 +104,7 @@ def serve() -> Iterator[Callable[[Path], str]]:
         handler = functools.partial(QuietHandler, directory=str(folder))
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         server.socket = context.wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         running.append(server)
         return f"https://localhost:{server.server_port}/"
 
@@ -126,7 +127,7 @@ def test_own_folder_comes_first_and_is_not_copied(closed_world: Path, monkeypatc
     for number, home in enumerate(("toy", "Toy/raw", ".")):
         own = closed_world / f"own-{number}"
         write_idx(own / home, zipped=number == 0)
-        monkeypatch.setenv(published.FOLDER_VARIABLE, str(own))
+        monkeypatch.setenv(FOLDER_VARIABLE, str(own))
         ears = Ears()
         assert same(toy(Mirror("https://localhost:1/", ARCHIVES)).fetch(ears), TOY)
         assert ears.tried == [f"FLGAMES_DATA={own}"]
@@ -139,7 +140,7 @@ def test_a_kept_file_is_found_beside_and_inside_its_folder(closed_world: Path, m
         own = closed_world / f"own-{home}"
         (own / home).mkdir(parents=True)
         TOY.save(own / home / "toy.npz")
-        monkeypatch.setenv(published.FOLDER_VARIABLE, str(own))
+        monkeypatch.setenv(FOLDER_VARIABLE, str(own))
         assert same(toy().fetch(), TOY)
 
 
@@ -147,12 +148,12 @@ def test_a_kept_file_is_found_beside_and_inside_its_folder(closed_world: Path, m
     ("value", "offline"), [("1", True), ("yes", True), ("0", False), ("false", False), ("", False)]
 )
 def test_what_offline_means(value: str, offline: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(published.OFFLINE_VARIABLE, value)
-    assert published.is_offline() == offline
+    monkeypatch.setenv(OFFLINE_VARIABLE, value)
+    assert is_offline() == offline
 
 
 def test_own_folder_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(published.FOLDER_VARIABLE, "/nowhere")
+    monkeypatch.setenv(FOLDER_VARIABLE, "/nowhere")
     with pytest.raises(UserError, match="FLGAMES_DATA is /nowhere, which is not a folder"):
         toy().fetch()
 
@@ -254,7 +255,7 @@ def test_a_spoilt_cache_is_made_whole_from_a_copy_on_the_machine(closed_world: P
 def test_a_folder_that_lacks_a_file_is_named(closed_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = write_idx(closed_world / "own" / "toy").parent
     (own / "toy" / ARCHIVES[3]).unlink()
-    monkeypatch.setenv(published.FOLDER_VARIABLE, str(own))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(own))
     ears = Ears()
     with pytest.raises(UserError, match=f"{own}/toy is incomplete: there is no .*t10k-labels-idx1-ubyte"):
         toy().fetch(ears)
@@ -267,9 +268,9 @@ def test_a_damaged_download_is_named_and_the_next_source_is_asked(
     cut, altered, good = (write_idx(closed_world / name) for name in ("cut", "altered", "good"))
     (cut / ARCHIVES[0]).write_bytes((cut / ARCHIVES[0]).read_bytes()[:-9])
     write_idx(altered, small_set(side=6))
-    mirrors = [Mirror(serve(folder), ARCHIVES) for folder in (cut, altered, good)]
+    three = [Mirror(serve(folder), ARCHIVES) for folder in (cut, altered, good)]
     ears = Ears()
-    assert same(toy(*mirrors).fetch(ears), TOY)
+    assert same(toy(*three).fetch(ears), TOY)
     assert "train-images-idx3-ubyte.gz is damaged" in ears.failures[0]
     assert "does not hold Toy's images (SHA-256 differs)" in ears.failures[1]
     assert len(ears.failures) == 2
@@ -280,7 +281,7 @@ def test_one_message_says_all_that_was_tried_and_what_to_do(
 ) -> None:
     (closed_world / "own").mkdir()
     (closed_world / "empty").mkdir()
-    monkeypatch.setenv(published.FOLDER_VARIABLE, str(closed_world / "own"))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(closed_world / "own"))
     monkeypatch.setenv("PATH", str(closed_world))
     images = toy(
         Folder("Debian's copy", closed_world / "usr"),
@@ -300,16 +301,19 @@ def test_one_message_says_all_that_was_tried_and_what_to_do(
     assert len(str(error.value).splitlines()) == 1
 
 
+@pytest.mark.parametrize("said", ["by the environment", "by the caller"])
 def test_offline_never_touches_the_network(
-    closed_world: Path, serve: Callable[[Path], str], monkeypatch: pytest.MonkeyPatch
+    said: str, closed_world: Path, serve: Callable[[Path], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(published.OFFLINE_VARIABLE, "1")
-    monkeypatch.setattr(sources, "_run", lambda *_: pytest.fail("a package manager was asked"))
+    offline = said == "by the caller"
+    if not offline:
+        monkeypatch.setenv(OFFLINE_VARIABLE, "1")
+    monkeypatch.setattr(mirrors, "_run", lambda *_: pytest.fail("a package manager was asked"))
     monkeypatch.setattr(Mirror, "fetch", lambda *_: pytest.fail("a mirror was asked"))
     images = toy(Mirror(serve(write_idx(closed_world / "server")), ARCHIVES), NpmPackage("toy@1", ".", 0))
-    with pytest.raises(UserError, match="Without --offline it can be downloaded"):
-        images.fetch()
-    assert images.where() == "not here, and offline"
+    with pytest.raises(UserError, match="Without `offline` it can be downloaded"):
+        images.fetch(offline=offline)
+    assert images.where(offline) == "not here, and offline"
 
 
 def test_a_cache_that_can_not_be_written_does_not_stop_anybody(
@@ -327,11 +331,11 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from flgames.data.benchmarks.mirrors import Mirror
-from tests import test_sources
-big = test_sources.small_set(side=300)
-images = test_sources.toy(Mirror(sys.argv[2], test_sources.ARCHIVES), images=big)
+from tests.data import test_mirrors
+big = test_mirrors.small_set(side=300)
+images = test_mirrors.toy(Mirror(sys.argv[2], test_mirrors.ARCHIVES), images=big)
 for _ in range(30):
-    ears = test_sources.Ears()
+    ears = test_mirrors.Ears()
     images.fetch(ears)
     assert not ears.failures, ears.failures
     big.save(images.kept)
@@ -341,7 +345,7 @@ for _ in range(30):
 def test_two_processes_at_once_do_not_spoil_the_cache(closed_world: Path, serve: Callable[[Path], str]) -> None:
     big = small_set(side=300)
     url = serve(write_idx(closed_world / "server", big))
-    command = [sys.executable, "-c", FETCH, str(Path(__file__).parent.parent), url]
+    command = [sys.executable, "-c", FETCH, str(Path(__file__).parents[2]), url]
     environment = os.environ | {"XDG_CACHE_HOME": str(closed_world / "xdg"), "HOME": str(closed_world)}
     processes = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     for process in processes:
@@ -387,7 +391,7 @@ def test_a_package_manager_that_fails_or_hangs(bin_folder: Path, monkeypatch: py
     with pytest.raises(UserError, match="npm pack toy@1: npm error code E404"):
         toy(NpmPackage("toy@1", ".", 0)).fetch()
     command(bin_folder, "npm", "exec sleep 60")
-    monkeypatch.setattr(sources, "STALLED_SECONDS", 0.3)
+    monkeypatch.setattr(mirrors, "STALLED_SECONDS", 0.3)
     with pytest.raises(UserError, match="npm has written nothing for 0 s"):
         toy(NpmPackage("toy@1", ".", 0)).fetch()
 

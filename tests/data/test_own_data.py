@@ -9,16 +9,24 @@ import pytest
 import torch
 from PIL import Image
 
-from flgames.data.own.files import LARGEST_SIDE, clients_in, likely_kind, read
-from flgames.data.own.survey import Layout, Survey, lacking
-from flgames.data.own.source import LaidOut, OwnData, OwnOptions, surveys_of
-from flgames.errors import UserError
 from flgames.data.names import natural
+from flgames.data.own.files import clients_in, likely_kind, read
+from flgames.data.own.pictures import LARGEST_SIDE
+from flgames.data.own.records import LaidOut, Records
+from flgames.data.own.source import OwnData, OwnOptions, surveys_of
+from flgames.data.own.survey import Layout, Survey, lacking
+from flgames.errors import UserError
 from tests.own_data import SIDE, pictures, table, three_hospitals
 
 
 def layout(folder: Path, target: str | None = None, side: int | None = None) -> Layout:
     return Layout.of(surveys_of(str(folder), target), side)
+
+
+def inputs_of(records: Records, found: Layout) -> torch.Tensor:
+    """All raw inputs of a client."""
+    rows = records.rows(found)
+    return rows.take(torch.arange(len(rows)))
 
 
 def test_names_are_in_the_order_that_a_person_expects() -> None:
@@ -53,11 +61,11 @@ def test_a_table_in_every_format_is_the_same_table(tmp_path: Path) -> None:
     one, other = read("a", path, "sick"), read("a", tmp_path / "a.parquet", "sick")
     found = Layout.of({"a": one.survey()})
     assert found.columns == ("age", "dose")
-    assert torch.equal(one.tensor(found), other.tensor(found))
+    assert torch.equal(inputs_of(one, found), inputs_of(other, found))
     assert one.labels == other.labels
     third = read("a", tmp_path / "a.npz")
     assert third.labels == one.labels
-    assert torch.equal(third.tensor(Layout.of({"a": third.survey()})), one.tensor(found))
+    assert torch.equal(inputs_of(third, Layout.of({"a": third.survey()})), inputs_of(one, found))
 
 
 def test_images_in_an_array(tmp_path: Path) -> None:
@@ -79,7 +87,7 @@ def test_images_of_many_sizes_become_one(tmp_path: Path) -> None:
             Image.new("L", size, 100 if label == "x" else 20).save(tmp_path / client / label / "1.jpg")
     found = layout(tmp_path)
     assert found.shape == (1, 40, LARGEST_SIDE), "grey, as high as the highest and as wide as the widest, in reason"
-    assert read("a", tmp_path / "a").tensor(found).shape == (2, 1, 40, LARGEST_SIDE)
+    assert inputs_of(read("a", tmp_path / "a"), found).shape == (2, 1, 40, LARGEST_SIDE)
     assert layout(tmp_path, side=16).shape == (1, 16, 16)
 
 
@@ -87,7 +95,7 @@ def test_standardisation_is_that_of_pooled_samples(tmp_path: Path) -> None:
     for seed, name in enumerate("ab"):
         table(tmp_path / f"{name}.csv", rows=30 + 20 * seed, seed=seed)
     found = layout(tmp_path, "sick")
-    pooled = torch.cat([read(name, tmp_path / f"{name}.csv", "sick").tensor(found) for name in "ab"]).double()
+    pooled = torch.cat([inputs_of(read(name, tmp_path / f"{name}.csv", "sick"), found) for name in "ab"]).double()
     assert torch.tensor(found.mean).double().allclose(pooled.mean(0), rtol=1e-6)
     assert torch.tensor(found.deviation).double().allclose(pooled.std(0, correction=0), rtol=1e-5)
     samples = [LaidOut.of(read(name, tmp_path / f"{name}.csv", "sick"), found) for name in "ab"]
@@ -113,8 +121,8 @@ def test_who_is_held_out_has_no_say(tmp_path: Path) -> None:
     without = {name: survey for name, survey in surveys.items() if name != "c"}
     assert options.layout == Layout.of(without)
     source = OwnData(options)
-    assert list(source.training_clients(0)) == ["a", "b"]
-    held_out = source.held_out_client(0)
+    assert list(source.training_clients()) == ["a", "b"]
+    held_out = source.held_out_client()
     assert held_out is not None
     assert not hasattr(held_out, "batch"), "nothing can train on it"
 
@@ -152,7 +160,7 @@ def test_a_bad_cell_is_named(tmp_path: Path, cells: dict[str, str], message: str
 
 def test_a_bad_table_is_named(tmp_path: Path) -> None:
     path = table(tmp_path / "a.csv")
-    with pytest.raises(UserError, match=r"say which column of a.csv is to be predicted: --target COLUMN"):
+    with pytest.raises(UserError, match=r"say which column of a.csv is to be predicted: `target` COLUMN"):
         read("a", path)
     with pytest.raises(UserError, match=r"a: a.csv has no column 'ill'; it has age, dose, sick"):
         read("a", path, "ill")
@@ -215,7 +223,7 @@ def test_an_unknown_class_of_an_unseen_client_is_said(tmp_path: Path) -> None:
     folder = pictures(tmp_path, a={"x": 2, "y": 2}, b={"x": 2, "y": 2}, c={"x": 2, "z": 2})
     options = OwnOptions.of(str(folder), None, None, "c", surveys_of(str(folder), None))
     with pytest.raises(UserError, match="c has samples of the class 'z'; the model knows x, y"):
-        OwnData(options).held_out_client(0)
+        OwnData(options).held_out_client()
 
 
 def test_two_must_play(tmp_path: Path) -> None:
@@ -231,7 +239,7 @@ def test_sixteen_bits_a_pixel_are_scaled(tmp_path: Path) -> None:
         Image.fromarray(pixels).save(tmp_path / "a" / label / "1.png")
     found = layout(tmp_path)
     assert found.shape == (1, 4, 4)
-    assert read("a", tmp_path / "a").tensor(found)[:, 0, 0, 0].tolist() == [100, 150]
+    assert inputs_of(read("a", tmp_path / "a"), found)[:, 0, 0, 0].tolist() == [100, 150]
 
 
 def test_rounding_is_not_a_deviation(tmp_path: Path) -> None:

@@ -11,7 +11,19 @@ import pytest
 
 from flgames.data.benchmarks import sprites as module
 from flgames.data.benchmarks.registry import by_name
-from flgames.data.benchmarks.sprites import FACTORS, ORIENTATIONS, PUBLISHED_FILE, RENDERED, SCALES, SHAPES, PublishedSprites, RenderedSprites, factors, picture, sprites
+from flgames.data.benchmarks.sprites import (
+    FACTORS,
+    ORIENTATIONS,
+    PUBLISHED_FILE,
+    RENDERED,
+    SCALES,
+    SHAPES,
+    PublishedSprites,
+    RenderedSprites,
+    factors,
+    picture,
+    sprites,
+)
 from flgames.errors import UserError
 
 RENDERER = RenderedSprites()
@@ -129,7 +141,7 @@ def test_no_picture_occurs_twice_and_so_none_is_in_train_and_test() -> None:
 
 def test_the_pictures_are_the_same_on_every_machine() -> None:
     assert (
-        by_name("colored-dsprites").prepared(0).sha256()
+        by_name("colored-dsprites").data(0).images.sha256()
         == "f963c46b882ea3bc0baa2844d6a4e14d95d487e7f4cdb82a3f4d21b7082323fe"
     )
 
@@ -169,11 +181,11 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
 def test_the_benchmark_reads_the_published_file_when_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLGAMES_DATA", str(tmp_path))
     with pytest.raises(UserError, match="put it into a folder and set FLGAMES_DATA"):
-        by_name("colored-dsprites", sprites="published").prepared(0)
+        by_name("colored-dsprites", sprites="published").data(0)
     write_published(tmp_path / PUBLISHED_FILE, (module.TOTAL, 64, 64), RENDERER.images(np.arange(3000)))
     monkeypatch.setattr(module, "RENDERED", 3000)
     monkeypatch.setattr(module, "TRAIN", 1000)
     monkeypatch.setattr(module, "TEST", 200)
-    read = by_name("colored-dsprites", sprites="published").prepared(0)
-    drawn = by_name("colored-dsprites").prepared(0)
+    read = by_name("colored-dsprites", sprites="published").data(0).images
+    drawn = by_name("colored-dsprites").data(0).images
     assert read.sha256() == drawn.sha256()

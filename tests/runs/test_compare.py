@@ -171,7 +171,7 @@ def test_a_method_that_diverges_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(baselines.CHOSEN["colored-digits"], "fedsgd", {"learning_rate": 1e30})
     result = compare(tmp_path / "results", "--methods", "fedsgd, fedavg", "--seeds", "1", "--seed", "7")
     assert result.exit_code == 1
-    assert re.search(r"fedsgd-seed-7-\w+: In round \d+: client-\d was asked to \w+, and its answer", result.output)
+    assert re.search(r"fedsgd-seed-7-\w+: In round \d+: the answer of client-\d to '\w+'", result.output)
     assert len(list((tmp_path / "results" / "runs").rglob("fedavg*.json"))) == 1, "the others were played"
 
 

@@ -49,6 +49,7 @@ class FetchBar(Listener):
 
 def fetch(source: Benchmark, console: Console, offline: bool = False) -> str:
     """Have a benchmark's images at hand, with a bar if they must be downloaded, and say where they were."""
+    source.check()
     if not isinstance(source.images, Published):
         return source.origin
     with FetchBar(console, source.images) as bar:

@@ -70,6 +70,8 @@ class Benchmark:
         Train and test images that are left after kinds were dropped, where this is known without loading them.
     origin
         Where the images come from, for people; published ones know it themselves.
+    check
+        Refuses images that can't be had, before anything is made for them.
     stride
         Every so manyth pixel is used, across and down.
     pooled
@@ -96,6 +98,7 @@ class Benchmark:
     held_out_flip: float = 0.9
     available: tuple[int, int] | None = None
     origin: str = "your own"
+    check: Callable[[], object] = lambda: None
     stride: int = 1
     pooled: bool = False
 

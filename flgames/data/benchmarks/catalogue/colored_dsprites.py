@@ -15,13 +15,14 @@ from flgames.data.benchmarks.variables import own_folder
 
 def build(options: BenchmarkOptions) -> Benchmark:
     refuse(options, "classes", "pixels")
-    is_rendered = options.sprites == "rendered"
+    is_rendered, published = options.sprites == "rendered", PublishedSprites(own_folder)
     return Benchmark(
         name=options.benchmark,
         title="Colored dSprites",
-        images=functools.partial(sprites, source=RenderedSprites() if is_rendered else PublishedSprites(own_folder)),
+        images=functools.partial(sprites, source=RenderedSprites() if is_rendered else published),
         labels={"square": 1, "ellipse": 0},
         feature=Colour(white=1),
+        check=lambda: is_rendered or published.path,
         stride=stride_of(options, 64),
         available=(TRAIN, TEST),
         origin="rendered here" if is_rendered else "the published file",
