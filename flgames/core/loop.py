@@ -55,7 +55,8 @@ class Play:
     rule
         Ends the game by training measures; None plays all rounds.
     warm_start, least_warm_start
-        Rounds in which the rule can't stop; None: what the method says, and at least ``least_warm_start``.
+        Rounds in which the rule can't stop; None: the rule's own, or else what the method says, and at least
+        ``least_warm_start``.
     measure_samples
         How many training samples, over all clients, a measure looks at first; 0: all of them.
     timeout, min_clients
@@ -119,7 +120,8 @@ class Play:
         """The rule learns its warm start, which depends on how many samples clients have."""
         if self.rule is not None:
             usual = max(self.method.warm_start(self.server.samples), self.least_warm_start)
-            self.rule = self.rule.after(usual if self.warm_start is None else self.warm_start)
+            given = self.rule.warm_start or usual if self.warm_start is None else self.warm_start
+            self.rule = self.rule.after(given)
 
     def run(
         self,
@@ -154,9 +156,9 @@ class Play:
         try:
             move = self.method.round(self.server, round_, self.seed)
             measure = self.server.measure(self.measure_samples or self.population)
+            decided_by = self._measured = self._decide(round_, measure)
         except Diverged as error:
             raise Diverged(f"In round {round_ + 1}: {error}. Try a smaller learning rate.") from None
-        decided_by = self._measured = self._decide(round_, measure)
         self.next_round += 1
         self.seconds += time.perf_counter() - began
         return self._record(round_, move, measure, decided_by)

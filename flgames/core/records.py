@@ -77,6 +77,6 @@ class GameResult(BaseModel):
     """``[label][prediction]`` by client."""
     stop_below: float | None = None
     """The training accuracy that the rule watches, if it watches one."""
-    bytes_down: int
-    bytes_up: int
-    seconds: float
+    bytes_down: int = 0
+    bytes_up: int = 0
+    seconds: float = 0.0

@@ -19,7 +19,7 @@ CHUNK = 256
 """Samples a forward pass when all of a client's samples are gone through. The grid is fixed: it decides the bits of
 what comes out, so that every engine and every resumed run computes the same."""
 
-EVALUATED = 2048
+EVALUATED = 512
 """Samples a forward pass where nothing is learnt from what comes out."""
 
 

@@ -95,7 +95,7 @@ class Onlooker:
 
     def _games(self) -> list[tuple[Match, GameFolder]]:
         """None on own data before their survey. What trains a game's phi comes before it."""
-        planned = self._run.games() if (self._run.path / "plan.json").exists() else []
+        planned = self._run.games() if self._run.has_plan else []
         return [each for match, folder in planned for each in (*phi_game(match, folder), (match, folder))]
 
     @property
@@ -111,16 +111,17 @@ class Onlooker:
             records = folder.measures()
             new = records[self._seen.get(folder.path, 0) :]
             self._seen[folder.path] = len(records)
-            if new and folder.path not in self._started:
+            ends_now = has_ended and folder.path not in self._ended
+            if (new or ends_now) and folder.path not in self._started:
                 self._started.add(folder.path)
                 for each in self.callbacks:
                     each.on_start(info_of(match, folder))
             for each in self.callbacks:
                 for record in new:
                     each.on_round(record)
-                if has_ended and folder.path not in self._ended:
+                if ends_now:
                     each.on_end(folder.result())
-            if has_ended:
+            if ends_now:
                 self._ended.add(folder.path)
 
 

@@ -136,7 +136,10 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         progress
             Show a bar.
         """
-        checked(Settings, {name: getattr(self, name) for name in OF_A_RUN})
+        run = checked(Settings, {name: getattr(self, name) for name in OF_A_RUN})
+        for callback in self.callbacks:
+            if not isinstance(callback, Callback):
+                raise UserError(f"A callback is a flgames.Callback; {type(callback).__name__} is none: subclass it.")
         records = given.as_records(X, y, groups)
         if len(records) < 2:
             raise UserError(f"A game needs two clients at least, and there is {len(records)}.")
@@ -149,25 +152,25 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         samples = {name: LaidOut.of(each, layout, self._ready) for name, each in records.items()}
         modules = self._modules(build.class_weights(self.class_weight, surveys, labels))
         build.check_outputs(modules, samples, len(labels))
-        self._play(modules, samples, progress)
+        self._play(modules, samples, run, progress)
         return self
 
-    def _play(self, modules: Architecture, samples: Mapping[str, Samples], progress: bool) -> None:
-        device = chosen_device(self.device)
+    def _play(self, modules: Architecture, samples: Mapping[str, Samples], run: Settings, progress: bool) -> None:
+        device = chosen_device(run.device)
         first_phi = None
-        if self._is_default_images and self.phi_rounds:
-            rounds = self.phi_rounds
-            first_phi = build.trained_phi(modules, samples, rounds, self.batch_size, self.seed, device)
+        if self._is_default_images and run.phi_rounds:
+            rounds = run.phi_rounds
+            first_phi = build.trained_phi(modules, samples, rounds, self.batch_size, run.seed, device)
         method = Game(modules, self._config(modules), first_phi)
         warm_start = method.warm_start({name: len(each) for name, each in samples.items()})
         rule = self._rule()
         if rule and rule.chooses_round:  # it must see a round that it can choose
-            warm_start = min(warm_start, self.rounds - 1)
-        federation = LocalFederation.of(method, samples, self.seed, device)
-        play = Play(method, federation, seed=self.seed, rounds=self.rounds, rule=rule, warm_start=warm_start)
+            warm_start = min(warm_start, run.rounds - 1)
+        federation = LocalFederation.of(method, samples, run.seed, device)
+        play = Play(method, federation, seed=run.seed, rounds=run.rounds, rule=rule, warm_start=warm_start)
         play.start()
         history = _History()
-        info = GameInfo("fl-games", "FL Games", self.seed, self.rounds, rule.brief if rule else "plays all rounds")
+        info = GameInfo("fl-games", "FL Games", run.seed, run.rounds, rule.brief if rule else "plays all rounds")
         with _Bar(progress) as bar:
             followers = [history, bar, *self.callbacks]
             for each in followers:
@@ -273,7 +276,9 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learnt = not self._is_default_images and any(parameter.requires_grad for parameter in phi.parameters())
         if self.fast and not learnt:
             raise UserError("fast moves phi by full-batch gradients, and here phi has nothing to learn.")
-        values = {name: getattr(self, name) for name in FLGamesConfig.model_fields if name in parameters()}
+        default = parameters()
+        given = {name: getattr(self, name) for name in FLGamesConfig.model_fields if name in default}
+        values = {name: default[name] if value is None else value for name, value in given.items()}
         if self.fast:
             values["phi_batches"] = "all"
         config = checked(FLGamesConfig, values | {"representation": "variable" if learnt else "fixed"})

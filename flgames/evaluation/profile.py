@@ -18,6 +18,9 @@ from flgames.data.benchmarks.clients import HeldOut
 from flgames.data.own.records import Unseen
 from flgames.data.samples import EVALUATED
 
+PROFILED = 2048
+"""Images a forward pass. A model that normalises by batches sees so many at a time, so it decides what comes out."""
+
 
 class InvarianceProfile(BaseModel):
     """How a model does on held-out images when the spurious feature agrees with the label and when it conflicts.
@@ -90,7 +93,7 @@ def confusion_on(model: nn.Module, unseen: Unseen, device: torch.device, chunk: 
 
 @torch.inference_mode()
 def invariance_profile(
-    model: nn.Module, held_out: HeldOut, device: torch.device, chunk: int = EVALUATED
+    model: nn.Module, held_out: HeldOut, device: torch.device, chunk: int = PROFILED
 ) -> InvarianceProfile:
     """Evaluate each held-out image exactly twice, with the spurious feature agreeing and conflicting.
 

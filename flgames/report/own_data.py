@@ -31,10 +31,10 @@ LITTLE = 0.02
 
 def summarise_own(run: RunFolder, console: Console) -> None:
     """Write the results of a run whose games have all ended, and show them."""
-    contests = _contests(run)
+    held_out = _by_holdout(run)
     results: dict[str, object] = {}
     pages = []
-    for options, games in contests:
+    for options, games in held_out:
         title = _title(run, options)
         rows = [row for entry, folders in games for row in _rows(entry, _results(folders), options)]
         name = f"curves-{options.holdout}.png" if run.settings.holdout == EACH else "curves.png"
@@ -47,11 +47,10 @@ def summarise_own(run: RunFolder, console: Console) -> None:
             console.print(remark, style="yellow", soft_wrap=True)
         console.print(f"{run.path / name}", soft_wrap=True)
         results[options.holdout or "none"] = {
-            entry.title: [result.model_dump(mode="json", exclude_none=True) for result in _results(folders)]
-            for entry, folders in games
+            entry.title: [result.saved() for result in _results(folders)] for entry, folders in games
         }
     if run.settings.holdout == EACH:
-        columns, rows = _each_in_turn(contests)
+        columns, rows = _each_in_turn(held_out)
         title = "Every client held out in turn: accuracy there, in %"
         console.print(_table(title, columns, rows))
         pages.append(_page(title, columns, rows))
@@ -66,7 +65,7 @@ def summarise_own(run: RunFolder, console: Console) -> None:
 Games = list[tuple[Entry, list[GameFolder]]]
 
 
-def _contests(run: RunFolder) -> list[tuple[OwnOptions, Games]]:
+def _by_holdout(run: RunFolder) -> list[tuple[OwnOptions, Games]]:
     """Every source of a run, with its entries and their games."""
     found: dict[str | None, tuple[OwnOptions, dict[str, tuple[Entry, list[GameFolder]]]]] = {}
     for match, folder in run.games():
@@ -109,7 +108,7 @@ def _choices(games: Games) -> Iterator[str]:
                 continue
             accuracies = result.train_of.values()
             apart = 100 * (max(accuracies) - min(accuracies))
-            why = result.stopped_by or "--rounds ended the game"
+            why = (result.stopped_by or entry.rule.reason) if result.end == "rule" else "--rounds ended the game"
             yield (
                 f"{entry.title}: chose the model of round {result.chosen_round + 1} of {result.rounds} ({why}): "
                 f"training accuracy {100 * result.train:.1f} %, clients {apart:.1f} points apart. Its rule "
@@ -134,11 +133,11 @@ def _warnings(games: Games, options: OwnOptions) -> Iterator[str]:
                 )
 
 
-def _each_in_turn(contests: Sequence[tuple[OwnOptions, Games]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    titles = [entry.title for entry, _ in contests[0][1]]
+def _each_in_turn(held_out: Sequence[tuple[OwnOptions, Games]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    titles = [entry.title for entry, _ in held_out[0][1]]
     rows: list[tuple[str, ...]] = []
     means: dict[str, list[float]] = {title: [] for title in titles}
-    for options, games in contests:
+    for options, games in held_out:
         cells = []
         for entry, folders in games:
             values = [100 * result.held_out.unseen for result in _results(folders) if result.held_out]

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flgames.data.benchmarks.benchmark import Benchmark
+from flgames.data.benchmarks.published import Published
 from flgames.data.benchmarks.registry import benchmark, by_name
 from flgames.errors import UserError
 from flgames.files import write_atomically
@@ -98,10 +99,13 @@ def _datasets(scope: Scope) -> list[Benchmark]:
 
 
 def _constants(lines: Sequence[Line]) -> list[tuple[float, float]]:
-    """The majority class of a benchmark, seed by seed; nothing where its images can't be had."""
+    """The majority class of a benchmark, seed by seed; nothing where its images are not at hand."""
     seeds = sorted({played.seed for line in lines for played in line.played})
+    source = benchmark(lines[0].case.options)
+    if isinstance(source.images, Published):
+        source = replace(source, images=source.images.at_hand())
     try:
-        return majority_shares(benchmark(lines[0].case.options), seeds)
+        return majority_shares(source, seeds)
     except UserError:
         return []
 

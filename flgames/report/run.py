@@ -32,7 +32,7 @@ def summarise(run: RunFolder, console: Console) -> None:
     table = rows + reference_rows(rows[0].profiles[0], constants)
     title = f"{source.title}, {settings.seeds} seed{'s' if settings.seeds > 1 else ''}, accuracies in %"
 
-    results = {row.title: [result.model_dump(mode="json", exclude_none=True) for result in row.played] for row in rows}
+    results = {row.title: [result.saved() for result in row.played] for row in rows}
     write_json(run.path / "results.json", results)
     write_atomically(run.path / "table.md", f"{title}\n\n{markdown_table(table)}")
     titled = {each.title: games[each.slug] for each in entries}

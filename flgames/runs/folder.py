@@ -47,7 +47,9 @@ from flgames.models.architecture import Weights
 from flgames.runs.match import Match
 from flgames.runs.plan import FORMAT, Plan, make_plan
 from flgames.runs.result import Environment, ProbeRecord, Result, as_line, read_result, write_result
-from flgames.runs.settings import Settings, validated
+from flgames.runs.settings import Settings, validated, without_unchosen
+
+PLAN = "plan.json"
 
 Record = TypeVar("Record", bound=BaseModel)
 
@@ -74,7 +76,7 @@ class RunFolder:
     def create(cls, path: Path | None, settings: Settings, surveys: Mapping[str, Survey] | None = None) -> RunFolder:
         """A new folder with its plan; one that holds anything is never touched.
 
-        The plan of own data that lie elsewhere is made when their surveys have come: :meth:`survey`.
+        The plan of own data that lie elsewhere is made when their surveys have come: :meth:`add_surveys`.
         """
         if path is None:
             path = _free_name(settings)
@@ -86,9 +88,9 @@ class RunFolder:
             write_json(path / "environment.json", environment().model_dump() | {"run": secrets.token_hex(6)})
             write_json(path / "settings.json", settings.flat())
             if surveys:
-                run.survey(surveys)
+                run.add_surveys(surveys)
             elif settings.data is None:
-                run._write_plan(make_plan(settings))
+                run.keep_plan()
         except OSError as error:
             raise UserError(f"The run folder {path} can't be made: {error.strerror}.") from None
         return run
@@ -102,7 +104,7 @@ class RunFolder:
                 raise ValueError
         except (OSError, ValueError):
             raise UserError(f"{path} is not a run folder: it has no readable settings.json.") from None
-        return cls(path, validated(saved))
+        return cls(path, validated(without_unchosen(saved)))
 
     @property
     def id(self) -> str:
@@ -112,24 +114,33 @@ class RunFolder:
     @property
     def is_planned(self) -> bool:
         """Whether its matches are known; those of own data that lie elsewhere are not before their survey."""
-        return (self.path / "plan.json").exists() or self.settings.data is None or self.surveys is not None
+        return self.has_plan or self.settings.data is None or self.surveys is not None
 
     @property
     def plan(self) -> Plan:
         """What is played, as it was planned when the folder was made."""
-        path = self.path / "plan.json"
+        path = self.path / PLAN
         if not path.exists():  # a folder of a version that stored none, which had the presets of this one
-            self._write_plan(make_plan(self.settings, self.surveys))
+            return make_plan(self.settings, self.surveys)
         try:
-            plan = Plan.model_validate_json(path.read_text())
+            saved = json.loads(path.read_text())
+            if (found := saved.get("format")) != FORMAT:
+                raise UserError(f"{path} has the format {found}, and this version of flgames reads {FORMAT}.")
+            return Plan.model_validate(saved)
         except ValidationError as error:
             raise UserError(f"{path} can't be read: {error.errors()[0]['msg']}.") from None
-        if plan.format != FORMAT:
-            raise UserError(f"{path} has the format {plan.format}, and this version of flgames reads {FORMAT}.")
-        return plan
+        except (json.JSONDecodeError, AttributeError) as error:
+            raise UserError(f"{path} can't be read: {error}.") from None
 
-    def _write_plan(self, plan: Plan) -> None:
-        write_json(self.path / "plan.json", plan.model_dump(mode="json"))
+    def keep_plan(self) -> None:
+        """Store the plan, if it is not there yet: from now on nothing can change it."""
+        if not self.has_plan:
+            write_json(self.path / PLAN, self.plan.model_dump(mode="json"))
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether its plan is stored."""
+        return (self.path / PLAN).exists()
 
     @property
     def surveys(self) -> dict[str, Survey] | None:
@@ -139,10 +150,10 @@ class RunFolder:
             return None
         return {name: Survey.model_validate(told) for name, told in json.loads(path.read_text()).items()}
 
-    def survey(self, surveys: Mapping[str, Survey]) -> None:
+    def add_surveys(self, surveys: Mapping[str, Survey]) -> None:
         """Clients of own data have told of them: now the plan can be made."""
         write_json(self.path / "clients.json", {name: survey.model_dump() for name, survey in surveys.items()})
-        self._write_plan(make_plan(self.settings, surveys))
+        self.keep_plan()
 
     def game(self, match: Match) -> GameFolder:
         """Where a match of the plan is played."""

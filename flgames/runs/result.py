@@ -41,6 +41,11 @@ class Result(GameResult):
         why = f"train < {level:.2f}" if values.get("end") == "rule" and level is not None else None
         return {"stopped_by": why, "chosen_round": values.get("rounds", 1) - 1} | values
 
+    def saved(self) -> dict[str, object]:
+        """As it is written: without what this kind of data does not have."""
+        lacks = {name for name in ("profile", "held_out") if getattr(self, name) is None}
+        return self.model_dump(mode="json", exclude=lacks)
+
     @property
     def unseen(self) -> float | None:
         """Accuracy on the client that nobody trained on, if there is one."""
@@ -49,9 +54,9 @@ class Result(GameResult):
 
 
 class ProbeRecord(BaseModel):
-    """A look at the unseen client while the game goes on; of own data there is only the accuracy."""
+    """A look at the unseen client while the game goes on, with all that the profile or the counts say there."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="allow")
 
     round: int
     unseen: float
@@ -89,7 +94,7 @@ class StoredMatch(BaseModel):
 
 
 def write_result(path: Path, result: Result) -> None:
-    write_json(path, result.model_dump(mode="json", exclude_none=True))
+    write_json(path, result.saved())
 
 
 def read_result(path: Path) -> Result:

@@ -196,7 +196,8 @@ def play_run(
     """
     settings = run.settings
     if not run.is_planned:
-        run.survey(survey() if survey else surveys_of(str(settings.data), settings.target))
+        run.add_surveys(survey() if survey else surveys_of(str(settings.data), settings.target))
+    run.keep_plan()
     torch.set_num_threads(settings.threads)
     runner = Runner(
         chosen_device(settings.device),
@@ -229,14 +230,5 @@ def _on_held_out(
 
 
 def _probed(round_: int, model: Ensemble, held_out: HeldOut | Unseen, device: torch.device) -> ProbeRecord:
-    profile, on_unseen = _on_held_out(model, held_out, device)
-    if profile is None:
-        assert on_unseen is not None
-        return ProbeRecord(round=round_, unseen=on_unseen.unseen)
-    return ProbeRecord(
-        round=round_,
-        unseen=profile.unseen,
-        agree=profile.agree,
-        conflict=profile.conflict,
-        flip_rate=profile.flip_rate,
-    )
+    seen = next(found for found in _on_held_out(model, held_out, device) if found is not None)
+    return ProbeRecord.model_validate({"round": round_} | seen.model_dump(mode="json"))

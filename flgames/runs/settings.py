@@ -58,15 +58,15 @@ class Settings(BaseModel):
 
     variant: str = Field(
         default="f-fl-games-smooth",
-        description=f"The paper's name for a choice of knobs: {', '.join(presets.VARIANTS)}. F keeps phi fixed at the "
-        "identity, V learns it; Smooth answers to the opponents' memory; Fast moves phi by full-batch gradients. Each "
-        "knob below overrides it.",
+        description=f"The paper's name for a choice of knobs: {', '.join(presets.VARIANTS)}. F keeps phi fixed at "
+        "the identity, V learns it; Smooth answers to the opponents' memory; Fast moves phi by full-batch "
+        "gradients. Each knob below overrides it.",
         json_schema_extra=WHAT,
     )
     against: str = Field(
         default="fedavg",
-        description=f"Play this method first on the same clients, to compare: none, or one of {', '.join(BASELINES)}. "
-        "Default: fedavg. For all of them, see flgames compare.",
+        description="Play this method first on the same clients, to compare: none, or one of "
+        f"{', '.join(BASELINES)}. Default: fedavg. For all of them, see flgames compare.",
         json_schema_extra=WHAT,
     )
     against_rounds: int | None = Field(
@@ -91,24 +91,21 @@ class Settings(BaseModel):
     holdout: str | None = Field(
         default=None,
         description="The client that nobody trains on, to see how the model does where it has never been; each "
-        "holds out "
-        "every client in turn. Default: none.",
+        "holds out every client in turn. Default: none.",
         json_schema_extra=OWN,
     )
     phi_rounds: int | None = Field(
         default=None,
         ge=0,
-        description="Train phi by so many rounds of FedAvg before the game begins; a fixed phi then stays as it "
-        "is, and "
-        "what it makes of the samples is computed once. Default: 10 for images of your own, else 0.",
+        description="Train phi by so many rounds of FedAvg before the game begins; a fixed phi then stays as it is, "
+        "and what it makes of the samples is computed once. Default: 10 for images of your own, else 0.",
         json_schema_extra=PHI,
     )
     warm_start: int | None = Field(
         default=None,
         ge=0,
         description="Rounds in which it can't stop. Default: the number of players if phi is fixed, else the "
-        "batches of "
-        "an epoch; at least 88 for spurious-cifar10 and 59 for colored-dsprites.",
+        "batches of an epoch; at least 88 for spurious-cifar10 and 59 for colored-dsprites.",
         json_schema_extra=STOP,
     )
     rounds: int = Field(
@@ -120,9 +117,8 @@ class Settings(BaseModel):
     measure_samples: int = Field(
         default=2048,
         ge=0,
-        description="Training samples that a measure looks at first; more are counted, to the last one, where "
-        "these can't "
-        "decide. 0: always all.",
+        description="Training samples that a measure looks at first; more are counted, to the last one, where these "
+        "can't decide. 0: always all.",
         json_schema_extra=STOP,
     )
     seed: int = Field(
@@ -137,9 +133,8 @@ class Settings(BaseModel):
     probe_every: int = Field(
         default=0,
         ge=0,
-        description="Show the unseen client every so many rounds, for the curves only; nothing that trains or "
-        "stops can "
-        "see it. 0: at the end only (default).",
+        description="Show the unseen client every so many rounds, for the curves only; nothing that trains or stops "
+        "can see it. 0: at the end only (default).",
         json_schema_extra=RUN,
     )
     checkpoint_every: int = Field(
@@ -157,15 +152,14 @@ class Settings(BaseModel):
     engine: str = Field(
         default="local",
         description="What carries the messages between server and clients: local, in this process (default); "
-        "nvflare or "
-        "flower, in their simulators, with a process a client. The weights are the same.",
+        "nvflare or flower, in their simulators, with a process a client. The weights are the same.",
         json_schema_extra=ENGINE,
     )
     timeout: float = Field(
         default=120.0,
         gt=0,
-        description="Seconds that a client has for an answer over nvflare or flower; one that is late is skipped, and "
-        "keeps its last action.",
+        description="Seconds that a client has for an answer over nvflare or flower; one that is late is skipped, "
+        "and keeps its last action.",
         json_schema_extra=ENGINE,
     )
     min_clients: int = Field(
@@ -233,17 +227,23 @@ def resolve(given: Mapping[str, object], file: Path | None = None) -> Settings:
     benchmark = OWN_DATA if own else str(chosen.get("benchmark", BenchmarkOptions.model_fields["benchmark"].default))
     variant = str(chosen.get("variant", Settings.model_fields["variant"].default))
     values = presets.defaults(benchmark, variant) | chosen | {"benchmark": benchmark}
-    has_rule = any(each.chosen_by in values for each in rules().values())
-    return _on_own_data(values, chosen, has_rule) if own else _on_benchmark(values, has_rule)
+    return _on_own_data(values, chosen) if own else _on_benchmark(values)
 
 
-def _on_benchmark(values: dict[str, object], has_rule: bool) -> Settings:
+def _has_rule(values: Mapping[str, object], usual: str) -> bool:
+    """Whether something is said of the usual rule, if only never, or another one is chosen."""
+    return usual in values or any(values.get(each.chosen_by) not in (None, NEVER) for each in rules().values())
+
+
+def _on_benchmark(values: dict[str, object]) -> Settings:
     from flgames.data.benchmarks.registry import benchmark as benchmark_of
 
     of_rules = {name for each in rules().values() for name in each.knobs()}
     bare = validated({name: value for name, value in values.items() if name not in of_rules})
     benchmark_of(bare.source)  # refuses options that this benchmark does not have
-    settings = validated(values if has_rule else values | {"stop_below": presets.stop_below(bare.source, bare.game)})
+    if not _has_rule(values, "stop_below"):
+        values |= {"stop_below": presets.stop_below(bare.source, bare.game)}
+    settings = validated(values)
     if settings.target or settings.holdout:
         raise UserError("`target` and `holdout` are for data of your own: give `data` too.")
     return settings
@@ -252,11 +252,13 @@ def _on_benchmark(values: dict[str, object], has_rule: bool) -> Settings:
 FOR_BENCHMARKS = ("flips", "sizes", "classes", "pixels", "sprites")
 
 
-def _on_own_data(values: dict[str, object], chosen: Mapping[str, object], has_rule: bool) -> Settings:
+def _on_own_data(values: dict[str, object], chosen: Mapping[str, object]) -> Settings:
     for name in FOR_BENCHMARKS:
         if name in chosen:
             raise UserError(f"`{name}` is for benchmarks; your own data are as they are.")
-    settings = validated(values if has_rule else values | {"patience": presets.PATIENCE})
+    if not _has_rule(values, "patience"):
+        values |= {"patience": presets.PATIENCE}
+    settings = validated(values)
     folder = Path(str(settings.data))
     return settings.model_copy(update={"data": str(folder.absolute())}) if folder.exists() else settings
 
@@ -264,6 +266,13 @@ def _on_own_data(values: dict[str, object], chosen: Mapping[str, object], has_ru
 def checked(model: type[Model], values: Mapping[str, object]) -> Model:
     """Typed options, or one sentence that names what is wrong."""
     return _told(lambda: model(**values))
+
+
+def without_unchosen(values: Mapping[str, object]) -> dict[str, object]:
+    """The same settings without knobs of rules that they don't choose: an earlier version stored those too."""
+    idle = [each for each in rules().values() if values.get(each.chosen_by) in (None, NEVER)]
+    left_out = {name for each in idle for name in each.knobs()}
+    return {name: value for name, value in values.items() if name not in left_out}
 
 
 def choose_rule(values: Mapping[str, object]) -> StoppingRule | None:
@@ -307,9 +316,7 @@ def check_game(game: FLGamesConfig) -> None:
     if game.participation < 1 and game.schedule != "simultaneous":
         raise UserError(f"`participation` is for simultaneous play; with `schedule` {game.schedule} one player moves.")
     if game.representation == "fixed" and (game.phi_batches != 1 or game.phi_every != 1):
-        raise UserError(
-            "`phi_batches`, `fast` and `phi_every` move phi, which is fixed here: choose a v-fl-games variant."
-        )
+        raise UserError("`phi_batches`, `fast` and `phi_every` move phi, which is fixed here: it must be variable.")
 
 
 def read_file(path: Path) -> dict[str, object]:

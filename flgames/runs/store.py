@@ -59,7 +59,7 @@ class Store:
         title = {"method": match.entry.slug, "title": match.entry.title}
         played: dict[str, object] = {
             "environment": self.environment.model_dump(),
-            "result": folder.result().model_dump(mode="json", exclude_none=True),
+            "result": folder.result().saved(),
             "train_curve": [_brief(record.accuracy) for record in folder.measures()],
         }
         if probes := folder.probes():

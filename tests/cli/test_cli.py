@@ -173,7 +173,7 @@ BAD = [
     (["--device", "meta"], "--device meta can't be used here"),
     (["--out", "/proc/run"], "The run folder /proc/run can't be made"),
     (["--device", "quantum"], "--device quantum can't be used here"),
-    (["--fast"], "choose a v-fl-games variant"),
+    (["--fast"], "it must be variable"),
     (["--benchmark", "spurious-cifar10", "--classes", "10"], "spurious-cifar10 has no --classes 10"),
     (["--sprites", "published"], "colored-digits has no --sprites published"),
     (["--benchmark", "colored-dsprites", "--sprites", "published"], "put it into a folder and set FLGAMES_DATA to it"),

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from flgames.cli import app
 from flgames.cli.commands.knobs import flower_table
-from flgames.cli.ui.options import PANELS
+from flgames.cli.ui.options import PANELS, help_of
 from flgames.runs.settings import knobs, resolve
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
@@ -92,5 +92,5 @@ def test_flower_s_table_in_pyproject_is_made_of_the_knobs() -> None:
 
 def test_knobs_are_listed() -> None:
     lines = CliRunner().invoke(app, ["knobs"]).output.splitlines()
-    assert lines == [f"{name.replace('_', '-')}: {info.description}" for name, info in knobs().items()]
+    assert lines == [f"{name.replace('_', '-')}: {help_of(info)}" for name, info in knobs().items()]
     assert CliRunner().invoke(app, ["knobs", "--form", "flower"]).output == flower_table()

@@ -242,10 +242,13 @@ class Patient(Game):
 
 
 @pytest.mark.parametrize(
-    ("given", "least", "expected"), [(None, 0, 7), (None, 9, 9), (None, 3, 7), (0, 9, 0), (4, 9, 4)]
+    ("own", "given", "least", "expected"),
+    [(0, None, 0, 7), (0, None, 9, 9), (0, None, 3, 7), (5, None, 9, 5), (5, 0, 9, 0), (0, 4, 9, 4)],
 )
-def test_the_warm_start_is_the_methods_unless_one_is_given(given: int | None, least: int, expected: int) -> None:
-    rule = StopBelow(stop_below=0.6, warm_start=1)
+def test_the_warm_start_is_the_methods_unless_one_is_given(
+    own: int, given: int | None, least: int, expected: int
+) -> None:
+    rule = StopBelow(stop_below=0.6, warm_start=own)
     method = Patient(perceptrons(), FLGamesConfig())
     play = set_up(method, random_clients(4, 4), 1, rule, warm_start=given, least_warm_start=least)
     play.start()

@@ -13,7 +13,9 @@ def test_a_run_ends_with_the_weights_of_the_local_engine(tmp_path: Path) -> None
     (tmp_path / "sites").mkdir()
     out = tmp_path / "there"
     with deployment(tmp_path / "sites") as up:
-        run = up.run(variant="f-fl-games-smooth", rounds=2, threads=1, against="none", out=str(out))
+        run = up.run(
+            variant="f-fl-games-smooth", rounds=2, threads=1, against="none", checkpoint_seconds=600, out=str(out)
+        )
         up.wait_for(out / "summary.txt", run)
         assert up.wait_for_end(run) == "finished:completed", up.logs()
     settings = ("--variant", "f-fl-games-smooth", "--rounds", "2", "--threads", "1", "--against", "none")

@@ -13,7 +13,7 @@ from flgames.cli.ui.errors import exit_codes
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import NAMES as BENCHMARKS
 from flgames.runs.names import NAMES
-from flgames.runs.settings import checked, usable_threads
+from flgames.runs.settings import checked
 
 
 @options.takes(*options.OF_A_BENCHMARK, *options.OF_THE_MACHINE)
@@ -33,12 +33,9 @@ def compare(
 
     For example: flgames compare colored-mnist --seeds 5
     """
-    import torch
-
     from flgames.cli.ui.fetching import fetch
     from flgames.cli.ui.playing import play_waiting
     from flgames.data.benchmarks.registry import benchmark as benchmark_of
-    from flgames.devices import chosen_device
     from flgames.report.comparison import show
     from flgames.runs.compare import Comparison
     from flgames.runs.entries import default_names
@@ -46,14 +43,13 @@ def compare(
 
     console = make_console()
     with exit_codes():
-        device = chosen_device(str(given["device"] or "auto"))
+        device = options.machine(given)
         chosen = checked(BenchmarkOptions, options.given(context, "benchmark", *options.OF_A_BENCHMARK))
         source = benchmark_of(chosen)
         compared = options.names(methods, default_names(chosen))
         comparison = Comparison(chosen, compared, range(seed, seed + seeds))
         comparison.matches()  # refuses what can't be played before anything is fetched or made
         fetch(source, console, offline)
-        torch.set_num_threads(int(str(given["threads"] or usable_threads())))
         with options.results_folder(out):
             store = Store(out)
             play_waiting(comparison.matches(), store, device, console)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from flgames.cli.ui.options import help_of
 from flgames.runs.settings import knobs
 
 
@@ -34,7 +35,7 @@ def knobs_table(
         typer.echo(flower_table(), nl=False)
         return
     for name, info in knobs().items():
-        typer.echo(f"{name.replace('_', '-')}: {info.description}")
+        typer.echo(f"{name.replace('_', '-')}: {help_of(info)}")
 
 
 def flower_table() -> str:

@@ -49,7 +49,9 @@ def play(
     For example: flgames play --benchmark colored-mnist --seeds 5
     or, with data of your own: flgames play --data scans --holdout hospital-c
     """
+    from flgames.cli.ui.fetching import fetch
     from flgames.core.tensorboard import check_tensorboard
+    from flgames.data.benchmarks.registry import benchmark
     from flgames.devices import chosen_device
     from flgames.engines.launch import check_engine
     from flgames.runs.folder import RunFolder
@@ -71,6 +73,8 @@ def play(
         if run is None:
             surveys = _got_ready(settings, console, offline)
             run = RunFolder.create(out, settings, surveys)
+        elif settings.data is None:
+            fetch(benchmark(settings.source), console, offline)
         _play(run, console, track)
 
 
@@ -108,8 +112,8 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
 
     console.print(f"run folder: {run.path}", soft_wrap=True)
     is_local = run.settings.engine == "local"
-    with locked(run.path) if is_local else nullcontext():  # an engine's server locks it
-        tracked = Tracked(run) if track else None
+    alone = locked(run.path) if is_local else nullcontext()  # an engine's server locks it
+    with alone, Tracked(run) if track else nullcontext() as tracked:
         try:
             with signals(console) as interrupted, LiveLine(console) as live:
                 callbacks: list[Callback] = [live, tracked] if tracked else [live]
@@ -119,7 +123,7 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
             raise typer.Exit(130) from None
         summarise(run, console)
         if tracked:
-            tracked.finish()
+            tracked.add_pictures()
             console.print(f"tensorboard --logdir {run.path / FOLDER}", soft_wrap=True)
 
 

@@ -14,7 +14,6 @@ from flgames.cli.ui.errors import exit_codes
 from flgames.errors import Diverged, UserError, unknown
 from flgames.paper.experiments import EXPERIMENTS, Experiment, experiment
 from flgames.paper.scope import BENCHMARKS, Scope
-from flgames.runs.settings import usable_threads
 
 if TYPE_CHECKING:
     import torch
@@ -42,11 +41,8 @@ def reproduce(
 
     For example: flgames reproduce table-accuracy --quick
     """
-    import torch
-
     from flgames.cli.ui.fetching import fetch
     from flgames.data.benchmarks.registry import by_name
-    from flgames.devices import chosen_device
     from flgames.evaluation.lime import captum
     from flgames.runs.store import Store
 
@@ -66,8 +62,7 @@ def reproduce(
             raise UserError(f"{name} is about {about}: none of them is among `benchmarks`.")
         if any(each.explains for each in chosen) and play:
             captum()  # refuses before anything is played
-        on = chosen_device(str(given["device"] or "auto"))
-        torch.set_num_threads(int(str(given["threads"] or usable_threads())))
+        on = options.machine(given)
         with options.results_folder(out):
             store = Store(out)
             for benchmark in _benchmarks_of(chosen, scope):

@@ -11,18 +11,15 @@ import typer
 from flgames.cli.ui import options
 from flgames.cli.ui.console import make_console
 from flgames.cli.ui.errors import exit_codes
-from flgames.core.callbacks import Callback
-from flgames.core.records import RoundRecord
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import NAMES as BENCHMARKS
 from flgames.errors import unknown
 from flgames.runs.baselines import BASELINES, CHOSEN, JUDGED, SEED, UNSEARCHED
-from flgames.runs.settings import checked, usable_threads
+from flgames.runs.settings import checked
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from flgames.cli.ui.forecast import WorkBar
     from flgames.runs.search import Search
 
 
@@ -41,16 +38,13 @@ def search(
 
     For example: flgames search colored-digits
     """
-    import torch
-
     from flgames.cli.ui.fetching import fetch
     from flgames.data.benchmarks.registry import benchmark as benchmark_of
-    from flgames.devices import chosen_device
     from flgames.runs.search import Search
 
     console = make_console()
     with exit_codes():
-        device = chosen_device(str(given["device"] or "auto"))
+        device = options.machine(given)
         chosen = checked(BenchmarkOptions, {"benchmark": benchmark})
         source = benchmark_of(chosen)
         names = options.names(methods, BASELINES)
@@ -58,29 +52,14 @@ def search(
             if name not in BASELINES:
                 raise unknown("baseline", name, BASELINES)
         fetch(source, console, offline)
-        torch.set_num_threads(int(str(given["threads"] or usable_threads())))
         with options.results_folder(out):
             work = Search(chosen, out / "search", device, seed)
             _play(work, names, console)
             _show(work, names, source.title, console)
 
 
-class _Part(Callback):
-    """One trial as a part of a bar."""
-
-    def __init__(self, bar: WorkBar, part: str, what: str, rounds: int) -> None:
-        self.bar = bar
-        self.part = part
-        self.what = what
-        self.rounds = rounds
-
-    def on_round(self, record: RoundRecord) -> None:
-        played = record.round + 1
-        self.bar(self.part, played / self.rounds, f"{self.what}: round {played}/{self.rounds}")
-
-
 def _play(work: Search, names: Sequence[str], console: Console) -> None:
-    from flgames.cli.ui.forecast import Forecast, WorkBar
+    from flgames.cli.ui.forecast import Forecast, Part, WorkBar
     from flgames.cli.ui.signals import signals
     from flgames.runs.effort import guessed_seconds
     from flgames.runs.entries import trials
@@ -93,7 +72,7 @@ def _play(work: Search, names: Sequence[str], console: Console) -> None:
         for number, (path, entry) in enumerate(waiting.items(), start=1):
             what = f"trial {number} of {len(waiting)}, {entry.slug}"
             try:
-                work.play(entry, _Part(bar, path, what, entry.rounds), interrupted)
+                work.play(entry, Part(bar, path, what, entry.rounds), interrupted)
             except Interrupted:
                 console.print("Stopped; the trials that have ended are kept. The same command goes on.")
                 raise typer.Exit(130) from None

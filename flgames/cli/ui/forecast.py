@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from flgames.core.callbacks import Callback
+from flgames.core.records import RoundRecord
+
 LOG_SECONDS = 30.0
 
 
@@ -51,6 +54,23 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
+
+
+class Part(Callback):
+    """A game as one part of a work: its rounds move the bar."""
+
+    def __init__(self, bar: WorkBar, part: str, what: str, rounds: int, usual: int | None = None) -> None:
+        self.bar = bar
+        self.part = part
+        self.what = what
+        self.rounds = rounds
+        self.usual = usual or rounds
+        """After how many rounds it ends, as far as one can tell."""
+
+    def on_round(self, record: RoundRecord) -> None:
+        played = record.round + 1
+        how = f"round {played}/{self.rounds}, train {record.accuracy:.3f}"
+        self.bar(self.part, min(played / self.usual, 0.99), f"{self.what}: {how}")
 
 
 class WorkBar:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args, get_origin
 
 import click
 import typer
@@ -19,7 +19,10 @@ from flgames.core.stopping.rule import rules
 from flgames.data.benchmarks.options import DATA, WHAT, BenchmarkOptions
 from flgames.data.benchmarks.variables import OFFLINE_VARIABLE
 from flgames.errors import UserError
-from flgames.runs.settings import ENGINE, OWN, RUN, knobs
+from flgames.runs.settings import ENGINE, OWN, RUN, Settings, checked, knobs
+
+if TYPE_CHECKING:
+    import torch
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -66,7 +69,7 @@ def _parameter(name: str, info: FieldInfo) -> inspect.Parameter:
     extra = info.json_schema_extra
     otherwise = extra.get("otherwise") if isinstance(extra, dict) else None
     spelled = (f"--{name.replace('_', '-')}/--{otherwise}",) if otherwise else ()
-    option = typer.Option(*spelled, help=_help(info), rich_help_panel=_panel(info), show_default=False)
+    option = typer.Option(*spelled, help=help_of(info), rich_help_panel=_panel(info), show_default=False)
     annotation = Annotated[kind | None, option]  # type: ignore[valid-type]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
@@ -76,7 +79,8 @@ def _panel(info: FieldInfo) -> str:
     return str(info.json_schema_extra["panel"])
 
 
-def _help(info: FieldInfo) -> str:
+def help_of(info: FieldInfo) -> str:
+    """What a knob does, and its default."""
     assert info.description, "a knob has a help text"
     default = info.default
     if "efault" in info.description or info.is_required() or default is None or info.default_factory:
@@ -110,6 +114,18 @@ def results_folder(out: Path) -> Iterator[None]:
         raise UserError(f"{out} can't be used for results: {error.strerror}.") from None
     with locked(out):
         yield
+
+
+def machine(given: Mapping[str, object]) -> torch.device:
+    """Compute as the command was told: the device, and so many threads from now on."""
+    import torch
+
+    from flgames.devices import chosen_device
+
+    told = checked(Settings, {name: given[name] for name in OF_THE_MACHINE if given[name] is not None})
+    device = chosen_device(told.device)
+    torch.set_num_threads(told.threads)
+    return device
 
 
 def given(context: click.Context, *only: str) -> dict[str, object]:

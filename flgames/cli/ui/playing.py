@@ -9,10 +9,8 @@ import torch
 import typer
 from rich.console import Console
 
-from flgames.cli.ui.forecast import Forecast, WorkBar, duration
+from flgames.cli.ui.forecast import Forecast, Part, WorkBar, duration
 from flgames.cli.ui.signals import signals
-from flgames.core.callbacks import Callback
-from flgames.core.records import RoundRecord
 from flgames.runs.compare import play_all
 from flgames.runs.effort import expected_seconds, usual_rounds
 from flgames.runs.match import Match
@@ -40,7 +38,8 @@ def play_waiting(
 
         def runner(match: Match) -> Runner:
             where = f"{match.options.benchmark} " if len({each.options.benchmark for each in waiting}) > 1 else ""
-            return Runner(device, [_Part(bar, match, where)], interrupted)
+            entry, what = match.entry, f"{where}{match.entry.slug} {match.seed}"
+            return Runner(device, [Part(bar, match.stem, what, entry.rounds, usual_rounds(entry))], interrupted)
 
         def on_end(match: Match) -> None:
             bar(match.stem, 1.0, f"{match.entry.slug} {match.seed}: ended")
@@ -50,21 +49,6 @@ def play_waiting(
         except Interrupted:
             console.print("Stopped; the state is saved. The same command goes on.")
             raise typer.Exit(130) from None
-
-
-class _Part(Callback):
-    """One match as a part of a bar."""
-
-    def __init__(self, bar: WorkBar, match: Match, where: str) -> None:
-        self.bar = bar
-        self.match = match
-        self.where = where
-
-    def on_round(self, record: RoundRecord) -> None:
-        match, played = self.match, record.round + 1
-        rounds = f"round {played}/{match.entry.rounds}, train {record.accuracy:.3f}"
-        done = min(played / usual_rounds(match.entry), 0.99)
-        self.bar(match.stem, done, f"{self.where}{match.entry.slug} {match.seed}: {rounds}")
 
 
 def expectations(matches: Sequence[Match], store: Store) -> dict[str, float]:

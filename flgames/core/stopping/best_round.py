@@ -39,24 +39,22 @@ class BestRound(StoppingRule):
 
     patience: int = Field(
         ge=1,
-        description="Another rule, for those who know no threshold: return the model of the round with the "
-        "highest score, "
-        f"and stop when no round has been better for so many. Default for own data: {PATIENCE}.",
+        description="Another rule, for those who know no threshold: return the model of the round with the highest "
+        f"score, and stop when no round has been better for so many. Default for own data: {PATIENCE}.",
         json_schema_extra=STOP,
     )
     spread_penalty: float = Field(
         default=6.0,
         ge=0,
-        description="That score is training accuracy minus this many times the difference between the best and "
-        "the worst "
-        "client: while a shortcut is used they differ.",
+        description="That score is training accuracy minus this many times the difference between the best and the "
+        "worst client: while a shortcut is used they differ.",
         json_schema_extra=STOP,
     )
     bias_penalty: float = Field(
         default=0.5,
         ge=0,
-        description="And minus this many times the share of predictions that are off the labels' frequencies: one that "
-        "says the same of everything differs nowhere.",
+        description="And minus this many times the share of predictions that are off the labels' frequencies: one "
+        "that says the same of everything differs nowhere.",
         json_schema_extra=STOP,
     )
 

@@ -46,24 +46,23 @@ class StopBelow(StoppingRule):
 
     stop_below: Annotated[float, BeforeValidator(_check)] = Field(
         description="Stop when training accuracy has been above this and falls below it, or never. Default: the "
-        "preset of "
-        "benchmark and variant.",
+        "preset of benchmark and variant.",
         json_schema_extra=STOP,
     )
     stop_spread: float = Field(
         default=1.0,
         ge=0,
         le=1,
-        description="A guard that the paper does not have: stop only while the best and the worst client differ by at "
-        "most this much, for example 0.01. While a shortcut is used they differ. Default: 1, no guard.",
+        description="A guard that the paper does not have: stop only while the best and the worst client differ by "
+        "at most this much, for example 0.01. While a shortcut is used they differ. Default: 1, no guard.",
         json_schema_extra=STOP,
     )
     stop_bias: float = Field(
         default=1.0,
         ge=0,
         le=1,
-        description="The other guard: stop only while labels are said nearly as often as they occur, for example 0.1. "
-        "Default: 1, no guard.",
+        description="The other guard: stop only while labels are said nearly as often as they occur, for example "
+        "0.1. Default: 1, no guard.",
         json_schema_extra=STOP,
     )
 

@@ -62,14 +62,13 @@ class BenchmarkOptions(BaseModel):
         default=None,
         ge=2,
         description="So many training clients, with flip probabilities evenly from 0.3 to 0.1. Default: the "
-        "benchmark's "
-        "two, 0.2 and 0.1.",
+        "benchmark's two, 0.2 and 0.1.",
         json_schema_extra=DATA,
     )
     flips: Flips | None = Field(
         default=None,
-        description="The flip probability of every training client, for example 0.3,0.2,0.1, or "
-        f"{', '.join(FLIPS)}: {','.join(map(str, FLIPS['5-uneven']))}.",
+        description=f"The flip probability of every training client, for example 0.3,0.2,0.1, or {', '.join(FLIPS)}: "
+        f"{','.join(map(str, FLIPS['5-uneven']))}.",
         json_schema_extra=DATA,
     )
     sizes: Sizes | None = Field(

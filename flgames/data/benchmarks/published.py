@@ -6,7 +6,7 @@ import tarfile
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import platformdirs
@@ -59,6 +59,10 @@ class Published:
     def __call__(self, seed: int) -> ImageSet:
         """How a benchmark asks: the same for all seeds."""
         return self.fetch()
+
+    def at_hand(self) -> Published:
+        """The same set, which is never downloaded."""
+        return replace(self, elsewhere=tuple(source for source in self.elsewhere if not source.is_remote))
 
     @property
     def kept(self) -> Path:

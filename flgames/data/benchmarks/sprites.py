@@ -28,7 +28,6 @@ FACTORS = {"colour": 1, "shape": 3, "scale": 6, "orientation": 40, "x": 32, "y":
 SHAPES = ("square", "ellipse", "heart")
 SCALES = np.linspace(0.5, 1, FACTORS["scale"])
 ORIENTATIONS = np.linspace(0, 2 * np.pi, FACTORS["orientation"])
-POSITIONS = np.linspace(0, 1, FACTORS["x"])
 
 SIDE = 64
 TOTAL = int(np.prod(list(FACTORS.values())))

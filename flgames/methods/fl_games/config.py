@@ -38,15 +38,13 @@ class FLGamesConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     representation: Representation = Field(
-        default="fixed", description="fixed or variable; the variant says which.", json_schema_extra=PHI
+        default="fixed", description="fixed or variable. Default: as the variant says.", json_schema_extra=PHI
     )
     schedule: Schedule = Field(
         default="simultaneous",
         description="Best response dynamics: clockwise, one player at a time in a fixed order (the paper's "
-        "sequential); "
-        "simultaneous, all players at once against the round before (the paper's parallel, default); random, one "
-        "player "
-        "drawn at a time.",
+        "sequential); simultaneous, all players at once against the round before (the paper's parallel, default); "
+        "random, one player drawn at a time.",
         json_schema_extra=GAME,
     )
     participation: float = Field(
@@ -65,15 +63,15 @@ class FLGamesConfig(BaseModel):
     )
     memory_mode: MemoryMode = Field(
         default="history",
-        description="How memory enters the loss: history, the mean of each opponent's buffer in its place (default); "
-        "paper, as printed, on top of the current action; normalised, as printed and divided by its weights.",
+        description="How memory enters the loss: history, the mean of each opponent's buffer in its place "
+        "(default); paper, as printed, on top of the current action; normalised, as printed and divided by its "
+        "weights.",
         json_schema_extra=GAME,
     )
     local_steps: LocalSteps = Field(
         default=1,
-        description="Gradient steps a move: a number, a percentage of the client's batches, all, or a range such "
-        "as 1-10 "
-        "from which every client draws its own number once. More steps come nearer to an exact best response.",
+        description="Gradient steps a move: a number, a percentage of the client's batches, all, or a range such as "
+        "1-10 from which every client draws its own number once. More steps come nearer to an exact best response.",
         json_schema_extra=RESPONSE,
     )
     full_batch: bool = Field(
@@ -83,14 +81,14 @@ class FLGamesConfig(BaseModel):
     )
     phi_batches: Share = Field(
         default=1,
-        description="Batches in a client's gradient of phi: a number, a percentage, or all.",
+        description="Batches in a client's gradient of phi: a number, a percentage, or all. Default: as the variant "
+        "says.",
         json_schema_extra=PHI,
     )
     phi_every: PhiEvery = Field(
         default=1,
-        description="Predictor rounds between two moves of phi: a number, or sweep, once all players have moved, "
-        "as IRM "
-        "Games does.",
+        description="Predictor rounds between two moves of phi: a number, or sweep, once all players have moved, as "
+        "IRM Games does.",
         json_schema_extra=PHI,
     )
     batch_size: int = Field(default=256, ge=1, description="Samples a mini-batch.", json_schema_extra=RESPONSE)
