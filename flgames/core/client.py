@@ -12,7 +12,7 @@ from torch import Tensor
 from flgames.core.cache import FeatureCache, LogitCache
 from flgames.core.counts import Counts
 from flgames.core.information import InformationSet, Term
-from flgames.core.messages import MODEL, Action, Answer, Ask
+from flgames.core.messages import HISTORY, MODEL, Action, Answer, Ask
 from flgames.core.state import State, taken
 from flgames.data.samples import Samples
 from flgames.models.architecture import Architecture
@@ -21,7 +21,7 @@ from flgames.seeds import generator, torch_seed
 
 CPU = torch.device("cpu")
 
-RESERVED = (PHI, MODEL)
+RESERVED = (PHI, MODEL, HISTORY)
 
 
 @dataclass(frozen=True)

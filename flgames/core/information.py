@@ -7,9 +7,9 @@ process, N participants share one copy.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from flgames.core.messages import Action
+from flgames.core.messages import MODEL, Action
 from flgames.core.state import State, taken
 from flgames.models.architecture import Architecture
 from flgames.models.ensemble import PHI, Ensemble
@@ -67,18 +67,22 @@ class InformationSet:
 
     @property
     def current(self) -> list[Action]:
-        """One action a player: what w_av is made of."""
-        return [buffer.current for buffer in self.buffers.values()]
+        """What w_av is made of: the one model that all share, if there is one, or else an action a player."""
+        shared = [self.buffers[MODEL]] if MODEL in self.buffers else self.buffers.values()
+        return [buffer.current for buffer in shared]
 
     def ensemble(self, architecture: Architecture) -> Ensemble:
         """w_av o phi of what is played now, as one module."""
         players = {action.author: action.weights for action in self.current}
         return Ensemble(architecture, players, self.phi.weights if self.phi else None)
 
-    def newer_than(self, known: dict[str, int]) -> tuple[Action, ...]:
-        """What a participant that knows these versions has not seen, oldest first, as far as memory reaches."""
+    def newer_than(self, known: dict[str, int], authors: Collection[str] | None = None) -> tuple[Action, ...]:
+        """What a participant that knows these versions has not seen, oldest first, as far as memory reaches; of these
+        authors, if not of all."""
         news = [self.phi] if self.phi is not None and self.phi.version > known.get(PHI, -1) else []
         for player, buffer in self.buffers.items():
+            if authors is not None and player not in authors:
+                continue
             entries = list(buffer.played) if buffer.current.version > 0 else [buffer.current]
             news += [action for action in entries if action.version > known.get(player, -1)]
         return tuple(news)

@@ -95,7 +95,7 @@ class Play:
     ) -> None:
         self.method = method
         self.federation = federation
-        self.server = Server(federation, method.memory, timeout, min_clients)
+        self.server = Server(federation, method.memory, timeout, min_clients, method.heard_by)
         self.seed = seed
         self.rounds = rounds
         self.rule = rule

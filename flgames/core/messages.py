@@ -15,6 +15,9 @@ from flgames.models.architecture import Weights
 MODEL = "model"
 """The author of a model that all clients share, in methods without players: an ensemble with a single member."""
 
+HISTORY = "history"
+"""The author of the mean of what all linear players have played lately, where it can't be told from the model's."""
+
 Number = int | float
 
 NUMBER_BYTES = 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -75,6 +75,10 @@ class Method(ABC):
     def warm_start(self, samples: Mapping[str, int]) -> int:
         """Rounds in which no rule may stop it, where clients have so many samples: each of them moves once."""
         return len(samples)
+
+    def heard_by(self, client: str) -> Collection[str] | None:
+        """Whose actions a client is told of; None: everybody's."""
+        return None
 
     def state_dict(self) -> State:
         return {}

@@ -5,7 +5,7 @@ It knows nothing of where clients live.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from flgames.core.counts import Counts, TrainingMeasure
 from flgames.core.federation import Federation
@@ -33,14 +33,22 @@ class Server:
         Seconds that clients have for an answer.
     min_clients
         How many clients must be there, by their last answer, for the game to go on.
+    heard_by
+        Whose actions a client is told of, by its name; None: everybody's.
     """
 
     def __init__(
-        self, federation: Federation, memory: int = 0, timeout: float | None = None, min_clients: int = 1
+        self,
+        federation: Federation,
+        memory: int = 0,
+        timeout: float | None = None,
+        min_clients: int = 1,
+        heard_by: Callable[[str], Collection[str] | None] = lambda _: None,
     ) -> None:
         self.federation = federation
         self.timeout = timeout
         self.min_clients = min_clients
+        self.heard_by = heard_by
         self.known = InformationSet(memory)
         self.questions = 0
         self.heard: dict[str, int] = {}
@@ -92,7 +100,7 @@ class Server:
         asks = {
             name: Ask(
                 task,
-                self.known.newer_than(self.told[name]),
+                self.known.newer_than(self.told[name], self.heard_by(name)),
                 arguments,
                 self.questions,
                 self.heard.get(name),

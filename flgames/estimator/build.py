@@ -23,11 +23,15 @@ from flgames.data.samples import Samples
 from flgames.errors import UserError
 from flgames.methods.fedavg import FedAvg
 from flgames.models.architecture import Architecture, MakesOptimiser, Weights, phi_of
+from flgames.models.linear import linear_predictor
 from flgames.models.networks import CNN, MLP
 from flgames.runs.entries import pretraining
 
 Module = nn.Module | Callable[..., nn.Module]
 """A module, of which copies are made, or a function that makes one."""
+
+LINEAR = "linear"
+"""A predictor by name."""
 
 
 def labels_of(records: Mapping[str, ArrayRecords], classes: Sequence[Any] | None) -> list[Hashable]:
@@ -65,7 +69,7 @@ def class_weights(
 
 def architecture(
     representation: Module | None,
-    predictor: Module | None,
+    predictor: Module | str | None,
     input_shape: tuple[int, ...],
     classes: int,
     weights: Tensor | None = None,
@@ -85,8 +89,12 @@ def architecture(
     except RuntimeError as error:
         raise UserError(f"The representation can't be applied to inputs of the shape {input_shape}: {error}") from None
     size = math.prod(features.shape[1:])
-    player = partial(_linear, size, classes) if predictor is None else _factory(predictor, size)
-    return Architecture(player, phi, loss, optimiser, phi_optimiser)
+    if isinstance(predictor, str) and predictor != LINEAR:
+        raise UserError(f"A predictor by name is {LINEAR!r}, not {predictor!r}; others are modules or functions.")
+    player: Callable[[], nn.Module] = partial(linear_predictor, size, classes)
+    if predictor is not None and not isinstance(predictor, str):
+        player = _factory(predictor, size)
+    return Architecture(player, phi, loss, optimiser, phi_optimiser, linear=predictor == LINEAR)
 
 
 def check_outputs(modules: Architecture, samples: Mapping[str, Samples], classes: int) -> None:
@@ -133,10 +141,6 @@ def _factory(module: Module, *arguments: int) -> Callable[[], nn.Module]:
         if each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
     ]
     return partial(module, *arguments[: len(takes)])
-
-
-def _linear(features: int, classes: int) -> nn.Module:
-    return nn.Sequential(nn.Flatten(), nn.Linear(features, classes))
 
 
 def _weighted_loss(weights: Tensor, logits: Tensor, targets: Tensor) -> Tensor:

@@ -59,8 +59,8 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         gradients is used as it is, and what it makes of the samples is computed once; any other is learnt. None: the
         identity for tables; for images convolutions that ``phi_rounds`` of FedAvg train before the game.
     predictor
-        Makes a player's predictor from the number of features: ``lambda d: nn.Linear(d, 2)``. None: a linear layer on
-        a representation, or else the paper's perceptron.
+        Makes a player's predictor from the number of features: ``lambda d: nn.Linear(d, 2)``; or ``"linear"``. None: a
+        linear layer on a representation, or else the paper's perceptron.
     fast
         Move phi by full-batch gradients.
     optimiser, phi_optimiser
@@ -100,7 +100,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         representation: Module | None = None,
-        predictor: Module | None = None,
+        predictor: Module | str | None = None,
         *,
         fast: bool = False,
         optimiser: MakesOptimiser | None = None,
@@ -205,7 +205,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for name, value in self.get_params(deep=False).items()
             if name not in NOT_SAVED or isinstance(value, str)
         }
-        own = [name for name in ("representation", "predictor") if getattr(self, name) is not None]
+        own = [name for name in ("representation", "predictor") if not isinstance(getattr(self, name), str | None)]
         write_json(
             path / "model.json",
             {
@@ -234,7 +234,8 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         except (OSError, ValueError):
             raise UserError(f"{path} has no model: there is no readable model.json.") from None
         passed = {"representation": representation, "predictor": predictor}
-        model = cls(representation, predictor, **saved["params"])
+        given = {name: module for name, module in passed.items() if module is not None}
+        model = cls(**saved["params"] | given)
         model.result_ = GameResult.model_validate(saved["result"])
         shape, labels = tuple(saved["input shape"]), list(saved["classes"])
         if any(passed[name] is None for name in saved["own modules"]):

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 Initialisation = Literal["torch", "glorot"]
 
+PredictorName = Literal["mlp", "linear"]
+
 WIDTH = 390
 
 
@@ -32,6 +34,20 @@ class MLP(BaseModel):
         from flgames.models.mlp import perceptrons
 
         return perceptrons(self, input_shape, classes)
+
+
+class Linear(BaseModel):
+    """Linear players on the inputs themselves: logistic regression, where nobody plays."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["linear"] = "linear"
+
+    def architecture(self, input_shape: tuple[int, ...], classes: int) -> Architecture:
+        """This network for inputs of this shape."""
+        from flgames.models.linear import linear_architecture
+
+        return linear_architecture(input_shape, classes)
 
 
 class CNN(BaseModel):

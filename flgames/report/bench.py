@@ -9,24 +9,29 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 
 import torch
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from flgames.core.callbacks import Callback
 from flgames.core.local import LocalFederation
+from flgames.core.loop import Play
 from flgames.core.messages import Action
+from flgames.core.records import RoundRecord
 from flgames.core.server import Server
 from flgames.data.benchmarks.clients import PaintedSamples
 from flgames.data.benchmarks.registry import benchmark as benchmark_of
 from flgames.data.benchmarks.spurious import Colour
-from flgames.data.samples import CHUNK, Samples
+from flgames.data.samples import CHUNK, ArraySamples, Samples
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.memory import response_terms
 from flgames.methods.fl_games.server import Game
+from flgames.models.linear import linear_architecture
 from flgames.models.mlp import paper_architecture
 from flgames.runs.entries import game
 from flgames.runs.runner import set_up
@@ -44,6 +49,8 @@ def run_bench(console: Console, rounds: int, benchmark: str) -> bool:
     console.print(f"{settings.threads} threads, torch {torch.__version__}, batch 256, {IMAGES} images of 28 x 28 x 2")
     console.print(_speed_table(rounds))
     console.print("GEMM: its matrix products alone, same shapes and weights, plain torch; ratio: over them\n")
+    console.print(_linear_table(rounds))
+    console.print("mean: clients are told the mean of all players; actions: every opponent's action\n")
     return compare_stop_rounds(console, benchmark)
 
 
@@ -97,6 +104,45 @@ def time_rounds(players: int, memory: int, rounds: int, images: int = IMAGES) ->
             for name, value in took.items():
                 times[name].append(value)
     return Timing(**{name: statistics.median(values) for name, values in times.items()}, samples=samples)
+
+
+FEW, MANY = 10, 50
+"""Linear players whose rounds are compared."""
+
+COLUMNS, ROWS = 73, 400
+"""Of a table a client, as FARS has them."""
+
+
+def _linear_table(rounds: int) -> Table:
+    """What more clients cost, where players are linear."""
+    table = Table(title="One simultaneous round of linear players, memory 5 (ms)", title_justify="left")
+    for column in ("told", f"N = {FEW}", f"N = {MANY}", "ratio", f"kB down, N = {MANY}"):
+        table.add_column(column, justify="left" if column == "told" else "right")
+    for told, sums in {"mean": True, "actions": False}.items():
+        (few, _), (many, bytes_down) = (time_linear_rounds(players, sums, rounds) for players in (FEW, MANY))
+        table.add_row(told, f"{few:.1f}", f"{many:.1f}", f"{many / few:.1f}", f"{bytes_down / 1000:.0f}")
+    return table
+
+
+def time_linear_rounds(players: int, sums: bool, rounds: int) -> tuple[float, int]:
+    """The median of some rounds with their measures, in milliseconds, and the bytes that go to all clients in one."""
+    method = Game(replace(linear_architecture((COLUMNS,), 2), linear=sums), FLGamesConfig(memory=5))
+    draw = torch.Generator().manual_seed(0)
+    clients = {
+        f"client-{k}": ArraySamples(torch.randn(ROWS, COLUMNS, generator=draw), torch.arange(ROWS) % 2)
+        for k in range(players)
+    }
+    play = Play(method, LocalFederation.of(method, clients, seed=0), seed=0, rounds=rounds + 6)
+    play.start()
+    heard: list[RoundRecord] = []
+
+    class Listener(Callback):
+        def on_round(self, record: RoundRecord) -> None:
+            heard.append(record)
+
+    play.run([Listener()])
+    times = [1000 * (after.seconds - before.seconds) for before, after in pairwise(heard)]
+    return statistics.median(times[5:]), sum(each.down for each in heard[-1].bytes.values())
 
 
 def _random_clients(players: int, images: int) -> dict[str, Samples]:

@@ -46,7 +46,7 @@ def expected_seconds(matches: Iterable[Match], store: Store) -> float:
 
 def guessed_seconds(entry: Entry, options: BenchmarkOptions) -> float:
     """From the matrix products of its rounds."""
-    assert isinstance(entry.network, MLP)  # as all that play benchmarks have
+    assert isinstance(entry.network, MLP)  # as all that are compared on benchmarks have
     config, width = entry.config, entry.network.width
     first, second = _inputs(entry, options) * width, width * width
     source = benchmark(options)

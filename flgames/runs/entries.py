@@ -14,7 +14,7 @@ from flgames.data.own.survey import Kind
 from flgames.errors import UserError, unknown
 from flgames.methods.fedavg import FedAvgConfig
 from flgames.methods.registry import find as find_method
-from flgames.models.networks import CNN, MLP
+from flgames.models.networks import CNN, MLP, Linear
 from flgames.runs import presets
 from flgames.runs.baselines import (
     ALL,
@@ -116,7 +116,7 @@ def game(settings: Settings, kind: Kind = "table") -> Entry:
         title=settings.title,
         method="fl-games",
         config=settings.game.model_dump(),
-        network=CNN() if kind == "images" else MLP(variable=variable, initialisation=settings.initialisation),
+        network=_network(settings, kind),
         rounds=settings.rounds,
         rule=settings.rule,
         warm_start=settings.warm_start,
@@ -125,6 +125,16 @@ def game(settings: Settings, kind: Kind = "table") -> Entry:
         phi_config=pretraining().model_dump() if phi_rounds else {},
         measure_samples=settings.measure_samples,
     )
+
+
+def _network(settings: Settings, kind: Kind) -> MLP | CNN | Linear:
+    variable = settings.game.representation == "variable"
+    if settings.predictor == "linear":
+        if variable or kind == "images":
+            what = "images are seen through convolutions" if kind == "images" else "a v-fl-games variant learns phi"
+            raise UserError(f"`predictor` linear is for players on the inputs themselves, and {what}.")
+        return Linear()
+    return CNN() if kind == "images" else MLP(variable=variable, initialisation=settings.initialisation)
 
 
 def pretraining(batch_size: int = 256) -> FedAvgConfig:
@@ -148,4 +158,6 @@ def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:
     other = (
         baseline_on_own_data(settings.against, kind) if settings.data else baseline(settings.against, settings.source)
     )
+    if settings.predictor == "linear" and other.network == MLP():
+        other = other.model_copy(update={"network": own.network})  # a comparison on equal terms
     return [other.model_copy(update={"rounds": settings.against_rounds or other.rounds}), own]

@@ -18,7 +18,7 @@ from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
 from flgames.methods.registry import config_of, make
 from flgames.models.architecture import Weights
-from flgames.models.networks import CNN, MLP
+from flgames.models.networks import CNN, MLP, Linear
 
 
 class Entry(BaseModel):
@@ -30,7 +30,7 @@ class Entry(BaseModel):
     title: str
     method: str
     config: dict[str, Plain] = Field(default_factory=dict)
-    network: MLP | CNN = MLP()
+    network: MLP | CNN | Linear = MLP()
     rounds: int = Field(ge=1)
     rule: SavedRule | None = None
     """What stops it; None: it plays all rounds."""

@@ -23,7 +23,7 @@ from flgames.data.benchmarks.options import WHAT, BenchmarkOptions
 from flgames.data.own import OWN_DATA
 from flgames.errors import UserError, unknown
 from flgames.methods.fl_games.config import FLGamesConfig
-from flgames.models.networks import Initialisation
+from flgames.models.networks import Initialisation, PredictorName
 from flgames.runs import presets
 from flgames.runs.baselines import ALL as BASELINES
 
@@ -71,6 +71,13 @@ class Settings(BaseModel):
     )
     against_rounds: int | None = Field(
         default=None, ge=1, description="Its rounds. Default: as declared for the benchmark.", json_schema_extra=WHAT
+    )
+    predictor: PredictorName = Field(
+        default="mlp",
+        description="A player's network on tables and benchmarks: mlp, the paper's perceptron, or linear, one layer on "
+        "the inputs. Of linear players clients are told the mean only, so that traffic grows with their number, not "
+        "with its square.",
+        json_schema_extra=WHAT,
     )
     initialisation: Initialisation = Field(
         default="torch",

@@ -61,6 +61,20 @@ def test_it_learns_and_says_what_it_learnt() -> None:
     assert 0 <= model.result_.chosen_round < 60
 
 
+def test_linear_players_are_asked_for_by_name(tmp_path: Path) -> None:
+    model = FLGames(predictor="linear", rounds=60, learning_rate=0.01).fit(two_sites())
+    inputs, labels = two_sites()["north"]
+    assert model.score(inputs, labels) > 0.9
+    assert [type(layer) for layer in model.players_["north"].children()] == [nn.Flatten, nn.Linear]
+    down, up = ({getattr(each, way) for each in model.history_[-1].bytes.values()} for way in ("down", "up"))
+    weights = 4 * (4 * 2 + 2)
+    assert (down, up) == ({weights + 3 * 8}, {weights + 4 * 8 + 2 * 8}), "one predictor each way, counts and numbers"
+    model.save(tmp_path)
+    assert np.array_equal(FLGames.load(tmp_path).predict_proba(inputs), model.predict_proba(inputs))
+    with pytest.raises(UserError, match="not 'cubic'"):
+        FLGames(predictor="cubic").fit(two_sites())
+
+
 def test_labels_of_any_kind() -> None:
     model = FLGames(rounds=2).fit(two_sites(labels=("healthy", "ill")))
     assert model.classes_.tolist() == ["healthy", "ill"]

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from flgames.report import bench
-from flgames.report.bench import compare_stop_rounds, time_rounds
+from flgames.report.bench import compare_stop_rounds, time_linear_rounds, time_rounds
 from flgames.runs.settings import Settings, resolve
 
 
@@ -14,6 +14,13 @@ def test_a_round_and_its_products_are_timed() -> None:
     timing = time_rounds(players=2, memory=2, rounds=2, images=600)
     assert timing.samples == 600
     assert min(timing.moves, timing.move_products, timing.measure, timing.measure_products) > 0
+
+
+def test_rounds_of_linear_players_are_timed() -> None:
+    (few, down_few), (many, down_many) = (time_linear_rounds(players, sums=True, rounds=2) for players in (3, 6))
+    assert min(few, many) > 0
+    assert down_many == 2 * down_few, "bytes grow with the number of clients"
+    assert time_linear_rounds(6, sums=False, rounds=2)[1] > 4 * down_many, "and with its square the other way"
 
 
 def test_stop_rounds_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from flgames.engines.sites import SiteData, known_players, number_of_players
 from flgames.engines.wire import pack, unpack
 from flgames.errors import ClientFailure, UserError
 from flgames.evaluation.confusion import Rates
+from flgames.models.networks import Linear
 from flgames.models.standardise import FeatureScale, moments
 from flgames.runs.folder import GameFolder, RunFolder
 from flgames.runs.runner import Interrupted, play_run
@@ -90,6 +91,16 @@ def test_a_run_on_tables_holds_out_each_in_turn(tables: Path, tmp_path: Path) ->
     assert again.exit_code == 0, again.output
 
 
+def test_linear_players_on_a_table_beside_a_linear_model(tables: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    own = ("--data", tables, "--target", "sick", "--holdout", "c", "--out", out, "--rounds", 4, "--threads", 1)
+    result = run(*own, "--predictor", "linear", "--against-rounds", 2)
+    assert result.exit_code == 0, result.output
+    assert {match.entry.network for match in RunFolder.open(out).plan.matches} == {Linear()}
+    sizes = {tensor.numel() for tensor in folder_of(RunFolder.open(out)).weights().values()}
+    assert sizes == {2 * 2, 2}, "two columns, two classes"
+
+
 def test_nothing_held_out_is_said(tables: Path, tmp_path: Path) -> None:
     own = ("--data", tables, "--target", "sick", "--out", tmp_path / "run", "--threads", 1)
     result = run(*own, "--rounds", 2, "--against", "none")
@@ -106,6 +117,7 @@ def test_nothing_held_out_is_said(tables: Path, tmp_path: Path) -> None:
         (("--flips", "0.1,0.2"), "--flips is for benchmarks"),
         (("--against", "grey-oracle"), "Unknown baseline for own data 'grey-oracle'"),
         (("--patience", "5", "--stop-below", "0.6"), "two rules: choose one"),
+        (("--predictor", "linear"), "images are seen through convolutions"),
     ],
 )
 def test_what_own_data_can_not_have(scans: Path, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
@@ -150,11 +162,12 @@ def over_sites(disk: Path, run_: RunFolder, clients: tuple[str, ...], **paths: P
     assert serve(run_, lambda: exchange)
 
 
-@pytest.mark.parametrize("kind", ["images", "tables"])
+@pytest.mark.parametrize("kind", ["images", "tables", "linear"])
 def test_sites_with_data_of_their_own_end_with_the_same_weights(
     scans: Path, tables: Path, tmp_path: Path, kind: str
 ) -> None:
     data = {"data": str(scans)} if kind == "images" else {"data": str(tables), "target": "sick"}
+    data |= {"predictor": "linear"} if kind == "linear" else {}
     given = data | {"rounds": 6, "phi_rounds": 2 if kind == "images" else 0, "against": "none", "threads": 1}
     here = RunFolder.create(tmp_path / "here", resolve(given))
     play_run(here)

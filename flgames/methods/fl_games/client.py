@@ -12,12 +12,13 @@ from torch import Tensor
 
 from flgames.core.client import Client, Site
 from flgames.core.gradients import gradient_answer
+from flgames.core.information import Term
 from flgames.core.messages import Action, Answer
 from flgames.core.state import State, taken
 from flgames.core.steps import batches_in, make_optimiser, steps_of
 from flgames.data.samples import BatchStream, in_chunks
 from flgames.methods.fl_games.config import FLGamesConfig
-from flgames.methods.fl_games.memory import response_terms
+from flgames.methods.fl_games.memory import linear_response, response_terms
 from flgames.methods.fl_games.objective import best_response_loss, opponents_logits, representation_loss
 from flgames.models.architecture import Architecture, snapshot
 from flgames.seeds import torch_seed
@@ -45,8 +46,11 @@ class FLGamesClient(Client):
         self.phi_stream = BatchStream(size, config.batch_size, site.seed, site.name, "phi")
         self.steps = steps_of(config.local_steps, size, config.batch_size, site.seed, site.name)
 
-    def respond(self, t: int) -> Answer:
-        """Move in predictor round t: ``local_steps`` steps on the ensemble's loss, opponents held still."""
+    def respond(self, t: int, players: int = 0) -> Answer:
+        """Move in predictor round t: ``local_steps`` steps on the ensemble's loss, opponents held still.
+
+        ``players`` is their number where all of them are linear, and are told of by their mean only.
+        """
         own = self.known.buffers[self.site.name].current
         if own.version != self._played:
             # The first move, or the last one was lost on its way: what counts is what the others have seen.
@@ -55,7 +59,7 @@ class FLGamesClient(Client):
         self.predictor.train()
         # A module that draws, such as Dropout, draws the same when this move is played again.
         with torch_seed(self.site.seed, "move", self.site.name, self.moves):
-            losses = steps()
+            losses = steps(*self._ensemble(t, players))
         self.moves += 1
         self._played = t
         action = Action(self.site.name, t, snapshot(self.predictor))
@@ -70,8 +74,15 @@ class FLGamesClient(Client):
             sums, squares = sums + features.sum(0), squares + (features**2).sum(0)
         return Answer({"sums": sums, "squares": squares})
 
-    def _mini_batch_steps(self) -> list[float]:
-        own_weight, opponents = response_terms(self.site.name, self.known, self.config.memory, self.config.memory_mode)
+    def _ensemble(self, t: int, players: int) -> tuple[float, list[Term]]:
+        """What is answered to: the own weight in the ensemble, and the opponents."""
+        who, memory, mode = self.site.name, self.config.memory, self.config.memory_mode
+        if not players:
+            return response_terms(who, self.known, memory, mode)
+        own_weight, weights = linear_response(who, self.known, players, memory, mode)
+        return own_weight, [(1.0, Action("opponents", t, weights))]
+
+    def _mini_batch_steps(self, own_weight: float, opponents: list[Term]) -> list[float]:
         losses = []
         for step in range(self.steps):
             features, targets = self._features(self.move_batches.batch(self.moves * self.steps + step))
@@ -91,9 +102,8 @@ class FLGamesClient(Client):
         with torch.no_grad():
             return self.representation(inputs), targets
 
-    def _full_batch_steps(self) -> list[float]:
+    def _full_batch_steps(self, own_weight: float, opponents: list[Term]) -> list[float]:
         """Gradient descent on all samples. The opponents stand still, so their logits are looked up, not recomputed."""
-        own_weight, opponents = response_terms(self.site.name, self.known, self.config.memory, self.config.memory_mode)
         size, chunks = len(self.site.samples), self.cache.chunks()
         others = self.cached_logits(opponents, chunks) if opponents else None
         targets = self.cache.targets(chunks)

@@ -7,13 +7,14 @@ round of phi the server takes one step on the clients' mean gradient, FedSGD.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import torch
 
 from flgames.core.client import Site
 from flgames.core.gradients import descend, gradient_form, losses_of, shares_by_size
-from flgames.core.messages import Action, Form
+from flgames.core.information import Buffer
+from flgames.core.messages import HISTORY, MODEL, Action, Form
 from flgames.core.method import Method, Move
 from flgames.core.server import Server
 from flgames.core.state import State, taken
@@ -21,17 +22,21 @@ from flgames.core.steps import make_optimiser
 from flgames.errors import ClientFailure
 from flgames.methods.fl_games.client import FLGamesClient
 from flgames.methods.fl_games.config import FLGamesConfig
+from flgames.methods.fl_games.memory import mean_action, mean_history, moved_together
 from flgames.methods.fl_games.schedule import turn
 from flgames.models.architecture import Architecture, Weights, initial_weights, snapshot
-from flgames.models.ensemble import PHI
+from flgames.models.ensemble import PHI, Ensemble
+from flgames.models.linear import is_linear
 from flgames.models.standardise import FeatureScale, moments
+from flgames.seeds import torch_seed
 
 
 class Game(Method):
     """Every variant of FL Games, by its configuration.
 
     ``first_phi`` are weights to begin with, such as those of a network that was trained before; without them they are
-    drawn.
+    drawn. Where the architecture is linear, clients are told the mean of all players instead of every opponent's
+    action, which is enough for them.
 
     Examples
     --------
@@ -44,11 +49,20 @@ class Game(Method):
 
     Config = FLGamesConfig
 
-    def __init__(self, architecture: Architecture, config: FLGamesConfig, first_phi: Weights | None = None) -> None:
+    def __init__(
+        self,
+        architecture: Architecture,
+        config: FLGamesConfig,
+        first_phi: Weights | None = None,
+    ) -> None:
         self.architecture = architecture
         self.config = config
         self.first_phi = first_phi
         self.memory = config.memory
+        self.sums = architecture.linear
+        with torch_seed(0, "discarded"):
+            if self.sums and not is_linear(architecture.predictor()):
+                raise ValueError("linear players have one linear layer each, and these have more")
         self._reset()
 
     def _reset(self) -> None:
@@ -77,6 +91,7 @@ class Game(Method):
                 self._standardise(layer, server)
         for player in server.clients:
             server.publish(Action(player, 0, initial_weights(self.architecture.predictor, seed, player)))
+        self._publish_mean(server, 0)
 
     def _standardise(self, layer: FeatureScale, server: Server) -> None:
         """Set phi's last layer by what all clients see."""
@@ -99,11 +114,32 @@ class Game(Method):
         now = turn(self.config, round_, server.clients, seed)
         if now.t is None:
             return self._move_phi(server)
-        answers = server.ask("respond", now.movers, self.predictor_form, t=now.t)
+        told = {"t": now.t} | ({"players": len(server.clients)} if self.sums else {})
+        answers = server.ask("respond", now.movers, self.predictor_form, **told)
         # All movers have answered the actions of the round before: only now do the others hear of theirs.
         for player, answer in answers.items():
             server.publish(Action(player, now.t, answer.tensors))
+        self._publish_mean(server, now.t)
         return Move("predictors", losses_of(answers))
+
+    def _publish_mean(self, server: Server, t: int) -> None:
+        """Of linear players others hear the mean; and that of their histories, where theirs is not the mean's own."""
+        if not self.sums:
+            return
+        players = self._players(server)
+        server.publish(mean_action(players, t))
+        if self.memory and not moved_together(players, server.known.buffers[MODEL]):
+            server.publish(mean_history(players, t))
+
+    def _players(self, server: Server) -> list[Buffer]:
+        return [server.known.buffers[player] for player in server.clients]
+
+    def heard_by(self, client: str) -> Collection[str] | None:
+        return (client, MODEL, HISTORY) if self.sums else None
+
+    def ensemble(self, server: Server) -> Ensemble:
+        players = {buffer.current.author: buffer.current.weights for buffer in self._players(server)}
+        return Ensemble(self.learnt, players, server.known.phi.weights if server.known.phi else None)
 
     def _move_phi(self, server: Server) -> Move:
         answers = server.ask("represent", server.clients, gradient_form(self.phi))

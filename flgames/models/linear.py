@@ -1,0 +1,28 @@
+"""Predictors that are linear: the mean of several of them is one of them, with the mean of their weights."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from torch import nn
+
+from flgames.models.architecture import Architecture
+
+
+def is_linear(predictor: nn.Module) -> bool:
+    """Whether a predictor is one linear layer, with nothing before it that has weights or bends."""
+    if isinstance(predictor, nn.Sequential) and len(predictor):
+        *before, last = predictor
+        return type(last) is nn.Linear and all(isinstance(layer, nn.Flatten | nn.Identity) for layer in before)
+    return type(predictor) is nn.Linear
+
+
+def linear_predictor(features: int, classes: int) -> nn.Module:
+    """One linear layer on flattened inputs."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(features, classes))
+
+
+def linear_architecture(input_shape: tuple[int, ...], classes: int) -> Architecture:
+    """Linear players on the inputs themselves: phi is the identity."""
+    return Architecture(partial(linear_predictor, math.prod(input_shape), classes), linear=True)
