@@ -8,14 +8,17 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from sklearn.datasets import load_digits
 
 from flgames.core.stopping.stop_below import StopBelow
 from flgames.data.benchmarks.benchmark import HELD_OUT, Benchmark, Portion
+from flgames.data.benchmarks.digits import FILE, digits
 from flgames.data.benchmarks.images import ImageSet
 from flgames.data.benchmarks.registry import NAMES, by_name
 from flgames.data.benchmarks.spurious import Colour, Patch
@@ -355,3 +358,13 @@ def test_all_of_colored_mnist_takes_less_than_100_megabytes() -> None:
     at_hand("colored-mnist")
     said = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True).stdout
     assert float(said) < 100
+
+
+def test_digits_are_scikit_learns_whichever_way_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    bunch = load_digits()
+    for file in (FILE, Path("moved")):
+        monkeypatch.setattr("flgames.data.benchmarks.digits.FILE", file)
+        images = digits()
+        read = np.concatenate([images.train_images, images.test_images])
+        assert np.array_equal(read, bunch.images)
+        assert np.array_equal(np.concatenate([images.train_kinds, images.test_kinds]), bunch.target)
