@@ -99,7 +99,7 @@ class Settings(BaseModel):
         default=None,
         description="The client that nobody trains on, to see how the model does where it has never been; each "
         "holds out every client in turn. Default: none.",
-        json_schema_extra=OWN,
+        json_schema_extra=OWN | {"only once": True},
     )
     phi_rounds: int | None = Field(
         default=None,

@@ -118,6 +118,7 @@ def test_nothing_held_out_is_said(tables: Path, tmp_path: Path) -> None:
         (("--against", "grey-oracle"), "Unknown baseline for own data 'grey-oracle'"),
         (("--patience", "5", "--stop-below", "0.6"), "two rules: choose one"),
         (("--predictor", "linear"), "images are seen through convolutions"),
+        (("--holdout", "a", "--holdout", "b"), "--holdout takes one value, and a and b were given"),
     ],
 )
 def test_what_own_data_can_not_have(scans: Path, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
