@@ -10,10 +10,7 @@ import pytest
 import torch
 
 from flgames.core.callbacks import Callback
-from flgames.core.local import LocalFederation
-from flgames.core.loop import Play
 from flgames.core.records import RoundRecord
-from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.names import natural
 from flgames.data.samples import Samples
 from flgames.engines.host import Host, saved_rounds
@@ -23,50 +20,13 @@ from flgames.engines.wire import AnswerHeader, Unreadable, pack, read_answer, un
 from flgames.errors import ClientFailure, UserError
 from flgames.methods.registry import METHODS
 from flgames.models.architecture import Weights
-from flgames.models.networks import Linear
-from flgames.runs.entries import entry
 from flgames.runs.folder import GameFolder
 from flgames.runs.match import Match
 from flgames.runs.runner import Interrupted, Runner
 from tests.by_hand import CLIENTS, ByHand, Spoil
+from tests.engines.matches import CPU, a_match, here, over, played
 from tests.games import Following
 from tests.toys import flat
-
-CPU = torch.device("cpu")
-
-
-def a_match(name: str = "parallel-f-fl-games-smooth", rounds: int = 10, **changes: Any) -> Match:
-    options = BenchmarkOptions(benchmark="colored-digits", clients=3)
-    chosen = entry(name, options)
-    network = chosen.network.model_copy(update={"width": 12})
-    config = chosen.config | {"batch_size": 32} | changes
-    played = chosen.model_copy(update={"network": network, "config": config, "rounds": rounds})
-    return Match(options=options, entry=played, seed=0)
-
-
-def over(exchange: ByHand, match: Match, min_clients: int = 1) -> Play:
-    data = match.data()
-    return Play(
-        match.entry.make(data.input_shape, data.classes),
-        RemoteFederation(exchange, "run", match, threads=1),
-        seed=0,
-        rounds=match.entry.rounds,
-        min_clients=min_clients,
-    )
-
-
-def here(match: Match) -> Play:
-    data = match.data()
-    method = match.entry.make(data.input_shape, data.classes)
-    federation = LocalFederation.of(method, data.training_clients(), match.seed, CPU)
-    return Play(method, federation, seed=0, rounds=match.entry.rounds)
-
-
-def played(play: Play) -> Play:
-    play.start()
-    play.run()
-    return play
-
 
 GAMES = (
     "parallel-f-fl-games-smooth", "sequential-f-fl-games", "sequential-v-fl-games-smooth", "parallel-v-fl-games-fast",
@@ -82,43 +42,6 @@ def test_every_method_ends_with_the_same_weights_wherever_its_clients_are(
     # Where a client has more than one process, none of them can rely on having answered the question before.
     there = played(over(ByHand(tmp_path, processes=processes, forgets=processes > 1), match))
     assert torch.equal(flat(there.server), flat(played(here(match)).server))
-
-
-def linear(match: Match) -> Match:
-    """The same game between linear players."""
-    return match.model_copy(update={"entry": match.entry.model_copy(update={"network": Linear()})})
-
-
-@pytest.mark.parametrize("processes", [1, 2])
-@pytest.mark.parametrize("name", ["parallel-f-fl-games-smooth", "sequential-f-fl-games-smooth"])
-def test_linear_players_end_with_the_same_weights_wherever_they_are(name: str, processes: int, tmp_path: Path) -> None:
-    match = linear(a_match(name, rounds=8))
-    there = played(over(ByHand(tmp_path, processes=processes, forgets=processes > 1), match))
-    assert torch.equal(flat(there.server), flat(played(here(match)).server))
-
-
-def until(play: Play, round_: int) -> Callable[[], bool]:
-    """Stops a game before this round."""
-    return lambda: play.next_round == round_
-
-
-def test_a_linear_player_that_was_away_is_told_of_its_own_part_again(tmp_path: Path) -> None:
-    """What it sent last may be lost; the mean that it takes its own part off has what the server has."""
-    match = linear(a_match(rounds=9))
-    ends = []
-    for sums in (True, False):
-        exchange = ByHand(tmp_path / str(sums))
-        play = over(exchange, match)
-        play.method.sums = sums  # type: ignore[attr-defined]
-        play.start()
-        play.run(interrupted=until(play, 3))
-        exchange.loses.add(CLIENTS[1])
-        play.run(interrupted=until(play, 5))
-        exchange.loses.clear()
-        play.run()
-        ends.append(play.ensemble().tensors())
-    for name, tensor in ends[1].items():
-        torch.testing.assert_close(ends[0][name], tensor, rtol=1e-3, atol=1e-4)
 
 
 def test_bytes_of_the_ledger_are_those_of_the_payloads(tmp_path: Path) -> None:
