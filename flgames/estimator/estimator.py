@@ -147,6 +147,8 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = build.labels_of(records, self.classes)
         given.check_shapes(surveys)
         layout = Layout.of(surveys, classes=tuple(map(given.class_name, labels)))
+        # Not layout.ready: a layout is stored, and its deviations are rounded before they are divided by. Models that
+        # were fitted before would get other bits.
         ready = Standardise(layout.shape).fit(*pooled_moments(surveys)) if self.representation is None else None
         self._set_up(layout.shape, labels, ready)
         samples = {name: LaidOut.of(each, layout, self._ready) for name, each in records.items()}

@@ -155,10 +155,6 @@ class RunFolder:
         write_json(self.path / "clients.json", {name: survey.model_dump() for name, survey in surveys.items()})
         self.keep_plan()
 
-    def game(self, match: Match) -> GameFolder:
-        """Where a match of the plan is played."""
-        return GameFolder(self.path / self.plan.folder(match))
-
     def games(self) -> list[tuple[Match, GameFolder]]:
         """Every match of the plan, and where it is played."""
         plan = self.plan

@@ -60,9 +60,10 @@ class Game(Method):
         self.first_phi = first_phi
         self.memory = config.memory
         self.sums = architecture.linear
-        with torch_seed(0, "discarded"):
-            if self.sums and not is_linear(architecture.predictor()):
-                raise ValueError("linear players have one linear layer each, and these have more")
+        if self.sums:
+            with torch_seed(0, "discarded"):
+                if not is_linear(architecture.predictor()):
+                    raise ValueError("linear players have one linear layer each, and these have more")
         self._reset()
 
     def _reset(self) -> None:
