@@ -86,13 +86,16 @@ class ArrayRecords:
         self.labels.clear()
         shape: tuple[int, ...] = ()
         sums, squares = torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
+        indicators = torch.ones(1, dtype=torch.bool)
         count = 0
         for first in range(0, size, CHUNK):
             inputs = self._checked(torch.arange(first, min(first + CHUNK, size)))
             shape = shape or tuple(inputs.shape[1:])
             features = _features_last(inputs.double())
             sums, squares = sums + features.sum(0), squares + (features**2).sum(0)
+            indicators = indicators & ((features == 0) | (features == 1)).all(0)
             count += len(features)
+        is_table = len(shape) == 1
         return Survey(
             kind="images" if len(shape) == 3 else "table",
             shape=shape,
@@ -100,6 +103,7 @@ class ArrayRecords:
             count=count,
             sums=tuple(sums.tolist()),
             squares=tuple(squares.tolist()),
+            indicators=tuple(indicators.tolist()) if is_table else (),
         )
 
     def rows(self, layout: Layout) -> Rows:

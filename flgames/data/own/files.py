@@ -50,6 +50,7 @@ class Table:
             count=len(values),
             sums=tuple(values.sum(0)),
             squares=tuple((values**2).sum(0)),
+            indicators=tuple(((values == 0) | (values == 1)).all(0).tolist()),
         )
 
     def rows(self, layout: Layout) -> InMemory:

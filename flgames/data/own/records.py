@@ -57,6 +57,8 @@ class LaidOut:
     rows: Rows
     targets: Tensor
     ready: nn.Module
+    groups: Tensor | None = None
+    """Whose each sample is, where a person has several: they are never parted."""
 
     @classmethod
     def of(cls, records: Records, layout: Layout, ready: nn.Module | None = None) -> LaidOut:

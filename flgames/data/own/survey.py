@@ -37,6 +37,8 @@ class Survey(BaseModel):
     """Values that a feature's sums are over: samples of a table, pixels of images."""
     sums: tuple[FiniteFloat, ...]
     squares: tuple[FiniteFloat, ...]
+    indicators: tuple[bool, ...] = ()
+    """Which columns of a table have no values but 0 and 1."""
 
 
 class Layout(BaseModel):
@@ -51,7 +53,7 @@ class Layout(BaseModel):
     classes: tuple[str, ...]
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
-    """Of every channel or column, over all training samples."""
+    """Of every channel or column, over all training samples; 0 and 1 of indicators, which are left as they are."""
 
     @classmethod
     def of(
@@ -98,13 +100,21 @@ class Layout(BaseModel):
 
 
 def pooled_moments(surveys: Mapping[str, Survey]) -> tuple[Tensor, Tensor]:
-    """Mean and deviation of every feature over all clients, from their counts and sums alone."""
+    """Mean and deviation of every feature over all clients, from their counts and sums alone.
+
+    A column that is 0 or 1 at every client is left as it is: its mean is told as 0 and its deviation as 1. Scaled by
+    its deviation, a rare value would weigh more than a frequent one.
+    """
     told = list(surveys.values())
-    return moments(
+    mean, deviation = moments(
         sum(survey.count for survey in told),
         [torch.tensor(survey.sums, dtype=torch.float64) for survey in told],
         [torch.tensor(survey.squares, dtype=torch.float64) for survey in told],
     )
+    if all(survey.indicators for survey in told):
+        as_it_is = torch.tensor([survey.indicators for survey in told]).all(0)
+        mean, deviation = mean.masked_fill(as_it_is, 0.0), deviation.masked_fill(as_it_is, 1.0)
+    return mean, deviation
 
 
 def lacking(surveys: Mapping[str, Survey]) -> Iterator[str]:
