@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flgames.data.benchmarks.published import CIFAR10
+from flgames.data.benchmarks.image_sets import CIFAR10
 from flgames.errors import UserError
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

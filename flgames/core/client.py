@@ -1,27 +1,33 @@
-"""A client: its samples, what it knows of the others, and what it does when it is asked."""
+"""A client: its samples, what it knows of the others, and what it does when it is asked.
+
+A share of its samples may be held back: nothing is learnt from them, and all that is said of a model at this client is
+counted on them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
 
 from flgames.core.cache import FeatureCache, LogitCache
 from flgames.core.counts import Counts
+from flgames.core.figures import Figures
 from flgames.core.information import InformationSet, Term
-from flgames.core.messages import HISTORY, MODEL, Action, Answer, Ask
+from flgames.core.messages import CONTESTED, HISTORY, MODEL, Action, Answer, Ask
 from flgames.core.state import State, taken
-from flgames.data.samples import Samples
+from flgames.core.temperature import losses_at
+from flgames.data.samples import Samples, held_back
 from flgames.models.architecture import Architecture
 from flgames.models.ensemble import PHI, weighted_sum
 from flgames.seeds import generator, torch_seed
 
 CPU = torch.device("cpu")
 
-RESERVED = (PHI, MODEL, HISTORY)
+RESERVED = (PHI, MODEL, HISTORY, CONTESTED)
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,15 @@ class Site:
     samples: Samples
     seed: int
     device: torch.device = CPU
+    held_back: Samples | None = None
+    """Samples that it does not train on; without them it is judged by those that it trains on."""
+
+    @classmethod
+    def of(cls, name: str, samples: Samples, seed: int, device: torch.device = CPU, validation: float = 0.0) -> Self:
+        """With this share of its samples held back."""
+        whole = cls(name, samples, seed, device)
+        train, back = held_back(whole.samples, validation, seed, name)
+        return replace(whole, samples=train, held_back=back)
 
     def __post_init__(self) -> None:
         if not isinstance(self.samples, Samples):
@@ -41,13 +56,13 @@ class Site:
 
 
 class Client:
-    """What every method's client can do: introduce itself, and count how w_av does on its samples.
+    """What every method's client can do: introduce itself, and say how w_av does on its samples.
 
     Methods subclass it and add tasks. The state that a client keeps between rounds is :meth:`state_dict`; samples
     never leave.
     """
 
-    tasks: ClassVar[frozenset[str]] = frozenset({"introduce", "count"})
+    tasks: ClassVar[frozenset[str]] = frozenset({"introduce", "count", "warm", "judge"})
     """The methods that the server can ask for by name."""
 
     def __init__(self, site: Site, architecture: Architecture, memory: int = 0) -> None:
@@ -64,9 +79,18 @@ class Client:
         self.representation.requires_grad_(False)
         self.frozen_predictor.requires_grad_(False)
         self._loaded_phi = -1
-        order = generator(site.seed, "counting order", site.name).permutation(len(site.samples))
-        self.features = FeatureCache(site.samples, torch.from_numpy(order), self.representation, site.device)
+        self.features = self._features_of(site.samples)
         self.cache = LogitCache(self.features, self.frozen_predictor)
+        """Of the samples that it trains on."""
+        judged = None if site.held_back is None else self._features_of(site.held_back)
+        self.judged = self.cache if judged is None else LogitCache(judged, self.frozen_predictor)
+        """Of the samples that models are judged by."""
+        self.counted = self.judged
+        """Of the samples that a rule counts, which may be other than those that people hear of."""
+
+    def _features_of(self, samples: Samples) -> FeatureCache:
+        order = generator(self.site.seed, "counting order", self.site.name).permutation(len(samples))
+        return FeatureCache(samples, torch.from_numpy(order), self.representation, self.site.device)
 
     def answer(self, ask: Ask) -> Answer:
         """Take in the news, then do the task."""
@@ -89,42 +113,60 @@ class Client:
 
     def forget_features(self) -> None:
         """Phi has changed: nothing that was computed from it is true any more."""
-        self.features.forget()
-        self.cache.forget()
+        for cache in (self.cache, self.judged, self.counted):
+            cache.features.forget()
+            cache.forget()
 
     def _here(self, action: Action) -> Action:
         weights = {name: tensor.to(self.site.device) for name, tensor in action.weights.items()}
         return replace(action, weights=weights)
 
     def introduce(self) -> Answer:
-        """How many samples this client has, N_k, and how many classes its predictor tells apart."""
+        """How many samples this client trains on, N_k, how many it holds back, and how many classes there are."""
         inputs, _ = self.batch(torch.arange(1))
         with torch.no_grad():
             # In training mode batch normalisation would want two samples.
             logits = self.predictor.eval()(self.representation(inputs))
-        return Answer(numbers={"samples": len(self.site.samples), "classes": logits.shape[-1]})
+        held_back = 0 if self.site.held_back is None else len(self.site.held_back)
+        return Answer(numbers={"samples": len(self.site.samples), "held_back": held_back, "classes": logits.shape[-1]})
+
+    def model(self) -> list[Term]:
+        """What this client would use now: w_av."""
+        actions = self.known.current
+        return [(1 / len(actions), action) for action in actions]
 
     def count(self, samples: int) -> Answer:
         """Confusion counts and loss sum of w_av on (at least) the first so many samples of a fixed random order."""
-        actions = self.known.current
-        return self.count_terms([(1 / len(actions), action) for action in actions], samples)
-
-    def count_terms(self, terms: Sequence[Term], samples: int) -> Answer:
-        chunks = self.cache.chunks(samples)
-        logits = self.cached_logits(terms, chunks)
-        counts = Counts.of(logits, self.cache.targets(chunks), self.loss)
+        counts = Counts.of(*self._answered(self.counted, samples), self.loss)
         return Answer({"confusion": counts.confusion}, {"loss_sum": counts.loss_sum})
+
+    def warm(self, lowest: float, highest: float) -> Answer:
+        """The sum of losses of w_av at temperatures between these two."""
+        return Answer({"losses": losses_at(*self._answered(self.judged), lowest, highest)})
+
+    def judge(self, temperature: float) -> Answer:
+        """This client's figures of w_av, with its logits divided by a temperature. -1 says that there is no AUC."""
+        logits, targets = self._answered(self.judged)
+        found = Figures.of((logits.double() / temperature).softmax(1), targets)
+        numbers = found.model_dump(exclude={"confusion"})
+        told = {name: -1.0 if value is None else value for name, value in numbers.items()}
+        return Answer({"confusion": torch.tensor(found.confusion)}, told)
+
+    def _answered(self, cache: LogitCache, samples: int | None = None) -> tuple[Tensor, Tensor]:
+        """Logits of w_av on the first so many samples of a cache, or on all of them, and their targets."""
+        chunks = cache.chunks(samples)
+        return self.cached_logits(self.model(), chunks, cache), cache.targets(chunks)
 
     def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and targets of these samples, on this client's device."""
         inputs, targets = self.site.samples.batch(index)
         return inputs.to(self.site.device), targets.to(self.site.device)
 
-    def cached_logits(self, terms: Sequence[Term], chunks: int) -> Tensor:
+    def cached_logits(self, terms: Sequence[Term], chunks: int, cache: LogitCache) -> Tensor:
         """The weighted sum of these actions' logits on the first chunks; only new actions are evaluated."""
         buffers = self.known.buffers.values()
         keep = {action.key for buffer in buffers for action in (*buffer.played, buffer.current)}
-        per_action = self.cache.logits([action for _, action in terms], chunks, keep)
+        per_action = cache.logits([action for _, action in terms], chunks, keep)
         return weighted_sum((weight, logits) for (weight, _), logits in zip(terms, per_action, strict=True))
 
     def state_dict(self) -> State:

@@ -20,6 +20,9 @@ RESPONSE: JsonDict = {"panel": "A player's response"}
 PHI: JsonDict = {"panel": "The representation phi"}
 STOP: JsonDict = {"panel": "When it ends"}
 
+LATER: JsonDict = {"later": True}
+"""Of a knob that came after the first results: where it is as it is by default, keys don't mention it."""
+
 OptimiserName = Literal["adam", "sgd"]
 
 STEP_RANGE = re.compile(r"(\d+)-(\d+)")

@@ -37,9 +37,17 @@ class LocalFederation:
         self._clients = dict(clients)
 
     @classmethod
-    def of(cls, method: Method, clients: Mapping[str, Samples], seed: int, device: torch.device = CPU) -> Self:
-        """A method's clients, one for each name and its samples."""
-        return cls({name: method.client(Site(name, samples, seed, device)) for name, samples in clients.items()})
+    def of(
+        cls,
+        method: Method,
+        clients: Mapping[str, Samples],
+        seed: int,
+        device: torch.device = CPU,
+        validation: float = 0.0,
+    ) -> Self:
+        """A method's clients, one for each name and its samples; this share of them is held back."""
+        sites = [Site.of(name, samples, seed, device, validation) for name, samples in clients.items()]
+        return cls({site.name: method.client(site) for site in sites})
 
     @property
     def clients(self) -> tuple[str, ...]:

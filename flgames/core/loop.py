@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from flgames.core.callbacks import Callback
 from flgames.core.counts import Counts, TrainingMeasure
 from flgames.core.federation import Federation
+from flgames.core.figures import Figures
 from flgames.core.method import Method, Move
 from flgames.core.records import Decision, End, GameResult, RoundRecord
 from flgames.core.server import Server
@@ -203,6 +204,7 @@ class Play:
         """How the game has ended; ``records`` are those of all its rounds."""
         assert self.end is not None
         train = self.exact_measure()
+        temperature, held_back = self._conclude()
         traffic = [client for record in records for client in record.bytes.values()]
         return GameResult(
             end=self.end,
@@ -217,7 +219,19 @@ class Play:
             bytes_down=sum(client.down for client in traffic),
             bytes_up=sum(client.up for client in traffic),
             seconds=self.seconds,
+            temperature=temperature,
+            held_back=held_back,
+            finding=self.method.finding(),
         )
+
+    def _conclude(self) -> tuple[float, dict[str, Figures]]:
+        """Clients are told of the model that is returned, and judge it by the samples that they held back."""
+        if not self.server.holds_back:
+            return 1.0, {}
+        if self.kept:
+            self.method.return_to(self.server, self.kept.tensors)
+        temperature = self.server.temperature()
+        return temperature, self.server.figures(temperature)
 
     def exact_measure(self) -> TrainingMeasure:
         """Of the model that is returned, on all samples."""
@@ -230,7 +244,7 @@ class Play:
     @property
     def population(self) -> int:
         """How many samples to ask for so that every client counts all of its own."""
-        return max(self.server.samples.values()) * len(self.server.clients)
+        return max(self.server.judged.values()) * len(self.server.clients)
 
     def state_dict(self, keep: Collection[int] = ()) -> State:
         """The whole state, as a value of its own: playing on does not change it.

@@ -18,6 +18,9 @@ MODEL = "model"
 HISTORY = "history"
 """The author of the mean of what all linear players have played lately, where it can't be told from the model's."""
 
+CONTESTED = "contested"
+"""The author of the direction in which the clients' own models differ most."""
+
 Number = int | float
 
 NUMBER_BYTES = 8

@@ -11,12 +11,12 @@ from typing import ClassVar
 from pydantic import BaseModel
 
 from flgames.core.client import Client, Site
-from flgames.core.messages import Form
-from flgames.core.records import Kind
+from flgames.core.messages import Action, Form
+from flgames.core.records import Finding, Kind
 from flgames.core.server import Server
 from flgames.core.state import State
-from flgames.models.architecture import Architecture
-from flgames.models.ensemble import Ensemble
+from flgames.models.architecture import Architecture, Weights
+from flgames.models.ensemble import PHI, Ensemble, parts_of
 from flgames.seeds import torch_seed
 
 
@@ -78,6 +78,19 @@ class Method(ABC):
 
     def heard_by(self, client: str) -> Collection[str] | None:
         """Whose actions a client is told of; None: everybody's."""
+        return None
+
+    def return_to(self, server: Server, tensors: Weights) -> None:
+        """Make an earlier model the current one, and tell clients of it: a rule has chosen it."""
+        phi, players = parts_of(tensors)
+        for name, weights in players.items():
+            version = server.known.buffers[name].current.version + 1
+            server.publish(Action(name, version, weights), by_author=False)
+        if phi and server.known.phi is not None:
+            server.publish(Action(PHI, server.known.phi.version + 1, phi))
+
+    def finding(self) -> Finding | None:
+        """What it found out about the clients, for those who look for something."""
         return None
 
     def state_dict(self) -> State:

@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from flgames.core.figures import Figures
+
 End = Literal["rule", "rounds", "interrupted"]
 
 Kind = Literal["phi", "predictors", "model"]
@@ -57,6 +59,33 @@ class RoundRecord(BaseModel):
     """Since the game began."""
 
 
+class Contested(BaseModel):
+    """A column whose effect differs between the clients' own models."""
+
+    model_config = ConfigDict(frozen=True)
+
+    column: int
+    heterogeneity: float
+    """Cochran's Q divided by its degrees of freedom: about 1 where only chance differs."""
+    p: float
+    """Corrected for the number of columns."""
+
+
+class Finding(BaseModel):
+    """What the clients disagree about, and what follows from it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    contested: tuple[Contested, ...]
+    """Columns about which they differ by more than chance, the strongest first."""
+    reliance: float
+    """The share of what the clients' own models say that lies in the direction in which they differ most."""
+    settled: bool
+    """Whether samples are weighted so that this direction tells nothing."""
+    effective: dict[str, float] = {}
+    """The share of its samples that is left to each client, as weights count them."""
+
+
 class GameResult(BaseModel):
     """How a game ended, and how the model that it returns does on the training clients."""
 
@@ -71,7 +100,7 @@ class GameResult(BaseModel):
     chosen_round: int
     """The round whose model is returned, counted from 0."""
     train: float
-    """Accuracy, pooled over training clients, on all of their samples."""
+    """Accuracy, pooled over training clients: on samples that were held back, or else on all that they train on."""
     train_of: dict[str, float]
     confusion_of: dict[str, list[list[int]]]
     """``[label][prediction]`` by client."""
@@ -80,3 +109,9 @@ class GameResult(BaseModel):
     bytes_down: int = 0
     bytes_up: int = 0
     seconds: float = 0.0
+    temperature: float = 1.0
+    """What logits are divided by for probabilities to be honest; 1 where no samples were held back."""
+    held_back: dict[str, Figures] = {}
+    """Of training clients, on samples that were held back; none where none were."""
+    finding: Finding | None = None
+    """What the sites disagree about, if that was looked for."""

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+import torch
+
 from flgames.core.counts import Counts, TrainingMeasure
 from flgames.core.federation import Federation
+from flgames.core.figures import Figures
 from flgames.core.information import InformationSet
 from flgames.core.messages import Action, Answer, Ask, CountForm, Form, Number, bytes_down, bytes_up
 from flgames.core.records import Traffic
 from flgames.core.state import State, taken
+from flgames.core.temperature import HIGHEST, LOWEST, STEPS, narrowed
 from flgames.errors import ClientFailure
 
 BEGINNING = 300.0
@@ -60,6 +64,9 @@ class Server:
         self.up = dict.fromkeys(federation.clients, 0)
         self.failures: dict[str, str] = {}
         self.samples: dict[str, int] = {}
+        """N_k: how many samples each client trains on."""
+        self.held_back: dict[str, int] = {}
+        """And how many it has held back."""
         self.classes = 0
 
     @property
@@ -72,7 +79,7 @@ class Server:
         They get more time than for a move: it is now that they read their data.
         """
         usual, self.timeout = self.timeout, max(self.timeout, BEGINNING) if self.timeout else None
-        answers = self.ask("introduce", self.clients, Form(numbers=("samples", "classes")))
+        answers = self.ask("introduce", self.clients, Form(numbers=("samples", "held_back", "classes")))
         self.timeout = usual
         if missing := [name for name in self.clients if name not in answers]:
             reasons = "; ".join(f"{name}: {self.absent[name]}" for name in missing)
@@ -83,13 +90,17 @@ class Server:
             raise ClientFailure(f"Clients differ in the number of classes that their predictors have: {told}.")
         self.classes = next(iter(classes.values()))
         self.samples = {name: int(answer.numbers["samples"]) for name, answer in answers.items()}
-        if empty := [name for name, size in self.samples.items() if size < 1]:
+        self.held_back = {name: int(answer.numbers["held_back"]) for name, answer in answers.items()}
+        if empty := [name for name, size in self.samples.items() if size < 1 or self.held_back[name] < 0]:
             raise ClientFailure(f"{', '.join(empty)} has no samples.")
 
-    def publish(self, action: Action) -> None:
-        """Make an action known; it travels with the next question to each client that lacks it."""
+    def publish(self, action: Action, by_author: bool = True) -> None:
+        """Make an action known; it travels with the next question to each client that lacks it.
+
+        ``by_author``: whoever is named as its author has just played it, and need not be told.
+        """
         self.known.receive([action])
-        if action.author in self.told and action.version > 0:
+        if by_author and action.author in self.told and action.version > 0:
             self.told[action.author][action.author] = action.version
 
     def ask(
@@ -138,12 +149,40 @@ class Server:
     def measure(self, samples: int) -> TrainingMeasure:
         """How w_av does on the training clients, on at least so many samples in all."""
         each = -(-samples // len(self.clients))
-        forms = {name: CountForm.over(self.classes, min(each, size), size) for name, size in self.samples.items()}
+        forms = {name: CountForm.over(self.classes, min(each, size), size) for name, size in self.judged.items()}
         counts = {
             name: Counts(answer.tensors["confusion"], float(answer.numbers["loss_sum"]))
             for name, answer in self.ask("count", self.clients, forms, samples=each).items()
         }
-        return TrainingMeasure(counts, {name: self.samples[name] for name in counts})
+        return TrainingMeasure(counts, {name: self.judged[name] for name in counts})
+
+    @property
+    def judged(self) -> dict[str, int]:
+        """How many samples models are judged by at each client: those that it held back, or else all that it has."""
+        return {name: self.held_back[name] or size for name, size in self.samples.items()}
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether models are judged by samples that nobody trained on."""
+        return any(self.held_back.values())
+
+    def temperature(self) -> float:
+        """What logits must be divided by for probabilities to be honest, on samples that were held back."""
+        lowest, highest = LOWEST, HIGHEST
+        for _ in range(2):  # roughly, then closely
+            form = Form({"losses": (torch.float64, torch.Size((STEPS,)))})
+            answers = self.ask("warm", self.clients, form, lowest=lowest, highest=highest)
+            losses = torch.stack([answer.tensors["losses"] for answer in answers.values()]).sum(0)
+            lowest, highest = narrowed(losses, lowest, highest)
+        return float((lowest * highest) ** 0.5)
+
+    def figures(self, temperature: float) -> dict[str, Figures]:
+        """Every client's figures of w_av."""
+        numbers = tuple(name for name in Figures.model_fields if name != "confusion")
+        shape = torch.Size((self.classes, self.classes))
+        form = Form({"confusion": (torch.int64, shape)}, numbers)
+        answers = self.ask("judge", self.clients, form, temperature=temperature)
+        return {name: _figures(answer) for name, answer in answers.items()}
 
     def take_traffic(self) -> dict[str, Traffic]:
         """Bytes down and up per client since the last call."""
@@ -164,6 +203,7 @@ class Server:
             "heard": self.heard,
             "told": self.told,
             "samples": self.samples,
+            "held_back": self.held_back,
             "classes": self.classes,
             "down": self.down,
             "up": self.up,
@@ -176,8 +216,14 @@ class Server:
         self.heard = taken(state, "heard", dict)
         self.told = taken(state, "told", dict)
         self.samples = taken(state, "samples", dict)
+        self.held_back = taken(state, "held_back", dict)
         self.classes = taken(state, "classes", int)
         self.down = taken(state, "down", dict)
         self.up = taken(state, "up", dict)
         self.failures = taken(state, "failures", dict)
         self.absent = {}  # who is there now is another question
+
+
+def _figures(answer: Answer) -> Figures:
+    told = {name: None if name.startswith("auc") and value < 0 else value for name, value in answer.numbers.items()}
+    return Figures.model_validate({"confusion": answer.tensors["confusion"].tolist()} | told)

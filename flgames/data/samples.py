@@ -105,6 +105,34 @@ class Subset:
         return self.samples.batch(self.rows[index])
 
 
+def held_back(samples: Samples, share: float, seed: int, client: str) -> tuple[Samples, Samples | None]:
+    """A client's samples in two: those to train on, and a share that nothing is learnt from.
+
+    Samples of one group, such as a patient, stay on one side. Who has one sample, or one group, trains on it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames.data.samples import ArraySamples, held_back
+    >>> train, back = held_back(ArraySamples(torch.randn(10, 3), torch.arange(10)), 0.2, seed=0, client="north")
+    >>> len(train), len(back)
+    (8, 2)
+    """
+    if not share:
+        return samples, None
+    size = len(samples)
+    groups: Tensor | None = getattr(samples, "groups", None)
+    whose = torch.arange(size) if groups is None else torch.unique(groups, return_inverse=True)[1]
+    order = torch.from_numpy(generator(seed, "held back", client).permutation(int(whose.max()) + 1))
+    sizes = torch.bincount(whose)[order].cumsum(0)
+    kept = int((sizes <= max(1, round(share * size))).sum())
+    kept = min(max(kept, 1), len(order) - 1)
+    is_back = torch.isin(whose, order[:kept])
+    if not is_back.any():
+        return samples, None
+    return Subset(samples, torch.nonzero(~is_back)[:, 0]), Subset(samples, torch.nonzero(is_back)[:, 0])
+
+
 class BatchStream:
     """An endless stream of full mini-batches: shuffled epochs, one after the other.
 
@@ -133,6 +161,25 @@ class BatchStream:
             self._epochs = {k: v for k, v in self._epochs.items() if k == number - 1}
             self._epochs[number] = generator(seed, "batches", purpose, client, number).permutation(self.samples)
         return self._epochs[number]
+
+
+class WeightedStream:
+    """An endless stream of mini-batches in which a sample is drawn as often as its weight says.
+
+    As of :class:`BatchStream`, batch number b is a pure function of (seed, client, b).
+    """
+
+    def __init__(self, weights: Tensor, batch_size: int, seed: int, client: str) -> None:
+        self.batch_size = min(batch_size, len(weights))
+        self.effective = float(weights.sum() ** 2 / weights.square().sum() / len(weights))
+        """The share of samples that is left, as weights count them."""
+        self._until = np.cumsum(weights.double().cpu().numpy())
+        self._origin = (seed, client)
+
+    def batch(self, number: int) -> Tensor:
+        seed, client = self._origin
+        drawn = generator(seed, "weighted batches", client, number).random(self.batch_size) * self._until[-1]
+        return torch.from_numpy(np.searchsorted(self._until, drawn, side="right"))
 
 
 def in_chunks(order: Tensor, size: int = CHUNK) -> list[Tensor]:

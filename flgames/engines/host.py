@@ -23,7 +23,7 @@ import torch
 from flgames.core.client import Client, Site
 from flgames.core.messages import Ask
 from flgames.core.state import State, taken
-from flgames.data.own.survey import Survey
+from flgames.data.own.survey import Roles, Survey
 from flgames.data.samples import Samples, input_shape
 from flgames.devices import chosen_device
 from flgames.engines.wire import pack, pack_answer, read_ask, unpack
@@ -45,7 +45,7 @@ class SiteDataSource(Protocol):
     def samples(self, match: Match) -> Samples:
         """Its samples for a match."""
 
-    def survey(self, data: str, target: str | None) -> Survey:
+    def survey(self, data: str, roles: Roles) -> Survey:
         """What others may know of data of its own."""
 
 
@@ -97,7 +97,7 @@ class Host:
                 number = header.get("number", 0)
                 torch.set_num_threads(header["threads"])
                 if header["kind"] == "survey":
-                    survey = self.source.survey(str(header["data"]), header["target"])
+                    survey = self.source.survey(str(header["data"]), Roles(**header["roles"]))
                     return pack({"client": self.name, "number": 0, "survey": survey.model_dump()})
                 session = self._session_for(header)
                 match header["kind"]:
@@ -141,7 +141,8 @@ class Host:
         if begins or self._session is None or self._session.folder != folder:
             samples = self.source.samples(match)
             method = match.entry.make(input_shape({self.name: samples}), match.classes)
-            site = Site(self.name, samples, match.seed, chosen_device(header["device"]))
+            device, validation = chosen_device(header["device"]), match.entry.validation
+            site = Site.of(self.name, samples, match.seed, device, validation)
             # One match at a time: a run plays them one after the other.
             self._session = Session(method.client(site), folder)
         if self.forgets and _stamp(folder / "now.pt") != self._session.written:

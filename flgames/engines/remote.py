@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from flgames.core.messages import Answer, Answers, Ask, Saved
 from flgames.core.state import State
-from flgames.data.own.survey import Survey
+from flgames.data.own.survey import Roles, Survey
 from flgames.engines.wire import SURVEY, AnswerHeader, Unreadable, allowed_bytes, pack, pack_ask, read_answer
 from flgames.errors import ClientFailure
 from flgames.models.architecture import Weights
@@ -133,11 +133,9 @@ class RemoteFederation:
         return reason
 
 
-def surveys(
-    exchange: Exchange, data: str, target: str | None, threads: int, timeout: float | None
-) -> dict[str, Survey]:
+def surveys(exchange: Exchange, data: str, roles: Roles, threads: int, timeout: float | None) -> dict[str, Survey]:
     """What every client tells of its own data, before a game."""
-    order = {"kind": "survey", "data": data, "target": target, "threads": threads}
+    order = {"kind": "survey", "data": data, "roles": roles.model_dump(), "threads": threads}
     done, failed = _told(exchange, exchange.clients, order, timeout, SURVEY)
     found = {name: header.survey for name, header in done.items() if header.survey is not None}
     if missing := [name for name in exchange.clients if name not in found]:

@@ -62,7 +62,7 @@ def serve(run: RunFolder, connect: Callable[[], Exchange], aborted: Callable[[],
 
             def survey() -> dict[str, Survey]:
                 patience = max(settings.timeout, BEGINNING)
-                told = surveys(exchange, str(settings.data), settings.target, settings.threads, patience)
+                told = surveys(exchange, str(settings.data), settings.roles, settings.threads, patience)
                 for remark in lacking(told):
                     log.warning(remark)
                 return told

@@ -10,12 +10,11 @@ from flgames.data.benchmarks.registry import benchmark
 from flgames.data.names import natural
 from flgames.data.own.files import clients_in, read
 from flgames.data.own.source import OwnData, path_of
-from flgames.data.own.survey import Survey
+from flgames.data.own.survey import Roles, Survey
 from flgames.data.samples import Samples
 from flgames.errors import UserError, unknown
 from flgames.runs.match import Match
-from flgames.runs.plan import EACH
-from flgames.runs.settings import Settings
+from flgames.runs.settings import EACH, Settings
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,9 @@ class SiteData:
     client: str
     path: Path | None = None
 
-    def survey(self, data: str, target: str | None) -> Survey:
+    def survey(self, data: str, roles: Roles) -> Survey:
         """What others may know of its own data."""
-        return read(self.client, self.path or path_of(data, self.client), target).survey()
+        return read(self.client, self.path or path_of(data, self.client), roles).survey()
 
     def samples(self, match: Match) -> Samples:
         data = match.data()
@@ -46,14 +45,15 @@ class SiteData:
 def known_players(settings: Settings) -> tuple[str, ...] | None:
     """Who will play, where that is known before they are there: None for own data that lie elsewhere."""
     if settings.data is None:
-        return tuple(benchmark(settings.source).flips)
+        return benchmark(settings.source).players
     folder = Path(settings.data)
     if settings.source.clients is not None or not folder.is_dir():
         return None
     found = tuple(clients_in(folder))
-    if settings.holdout not in (None, EACH, *found):
-        raise unknown("client to hold out:", str(settings.holdout), found)
-    return tuple(name for name in found if name != settings.holdout)
+    for name in settings.holdout:
+        if name not in (EACH, *found):
+            raise unknown("client to hold out:", name, found)
+    return tuple(name for name in found if name not in settings.holdout)
 
 
 def number_of_players(settings: Settings) -> int:

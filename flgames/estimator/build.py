@@ -24,14 +24,15 @@ from flgames.errors import UserError
 from flgames.methods.fedavg import FedAvg
 from flgames.models.architecture import Architecture, MakesOptimiser, Weights, phi_of
 from flgames.models.linear import linear_predictor
-from flgames.models.networks import CNN, MLP
+from flgames.models.networks import CNN, MLP, Linear
 from flgames.runs.entries import pretraining
+from flgames.runs.settings import Settings
 
 Module = nn.Module | Callable[..., nn.Module]
 """A module, of which copies are made, or a function that makes one."""
 
-LINEAR = "linear"
-"""A predictor by name."""
+PREDICTORS = ("linear", "mlp")
+"""Predictors by name."""
 
 
 def labels_of(records: Mapping[str, ArrayRecords], classes: Sequence[Any] | None) -> list[Hashable]:
@@ -78,8 +79,11 @@ def architecture(
 ) -> Architecture:
     """The modules of a game: those that were given, and sensible ones for the rest."""
     loss = functional.cross_entropy if weights is None else partial(_weighted_loss, weights)
-    if representation is None and predictor is None:
-        network = CNN() if len(input_shape) == 3 else MLP()
+    if isinstance(predictor, str) and predictor not in PREDICTORS:
+        raise UserError(f"A predictor by name is {' or '.join(map(repr, PREDICTORS))}, not {predictor!r}.")
+    if representation is None and predictor in (None, "mlp"):
+        images = predictor is None and len(input_shape) == 3
+        network = CNN() if images else Linear() if predictor is None else MLP()
         default = network.architecture(input_shape, classes)
         return Architecture(default.predictor, default.representation, loss, optimiser, phi_optimiser)
     phi = nn.Identity if representation is None else _factory(representation)
@@ -89,12 +93,12 @@ def architecture(
     except RuntimeError as error:
         raise UserError(f"The representation can't be applied to inputs of the shape {input_shape}: {error}") from None
     size = math.prod(features.shape[1:])
-    if isinstance(predictor, str) and predictor != LINEAR:
-        raise UserError(f"A predictor by name is {LINEAR!r}, not {predictor!r}; others are modules or functions.")
     player: Callable[[], nn.Module] = partial(linear_predictor, size, classes)
-    if predictor is not None and not isinstance(predictor, str):
+    if predictor == "mlp":
+        player = MLP().architecture((size,), classes).predictor
+    elif predictor is not None and not isinstance(predictor, str):
         player = _factory(predictor, size)
-    return Architecture(player, phi, loss, optimiser, phi_optimiser, linear=predictor == LINEAR)
+    return Architecture(player, phi, loss, optimiser, phi_optimiser)
 
 
 def check_outputs(modules: Architecture, samples: Mapping[str, Samples], classes: int) -> None:
@@ -115,11 +119,12 @@ def check_outputs(modules: Architecture, samples: Mapping[str, Samples], classes
 
 
 def trained_phi(
-    modules: Architecture, samples: Mapping[str, Samples], rounds: int, batch_size: int, seed: int, device: torch.device
+    modules: Architecture, samples: Mapping[str, Samples], run: Settings, batch_size: int, device: torch.device
 ) -> Weights:
-    """phi after so many rounds of FedAvg."""
+    """phi after so many rounds of FedAvg, on the samples that the game trains on too."""
     method = FedAvg(modules, pretraining(batch_size))
-    play = Play(method, LocalFederation.of(method, samples, seed, device), seed=seed, rounds=rounds, measure_samples=1)
+    federation = LocalFederation.of(method, samples, run.seed, device, run.validation)
+    play = Play(method, federation, seed=run.seed, rounds=run.phi_rounds or 1, measure_samples=1)
     play.start()
     play.run()
     return phi_of(play.server.known.buffers[MODEL].current.weights)

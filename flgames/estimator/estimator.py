@@ -25,19 +25,20 @@ from flgames.core.records import GameResult, RoundRecord
 from flgames.core.stopping.rule import StoppingRule, rules
 from flgames.data.own import arrays as given
 from flgames.data.own.records import LaidOut
-from flgames.data.own.survey import Layout, pooled_moments
+from flgames.data.own.survey import Kind, Layout, pooled_moments
 from flgames.data.samples import Samples
 from flgames.devices import chosen_device
 from flgames.errors import UserError
 from flgames.estimator import build
 from flgames.estimator.build import Module
-from flgames.estimator.knobs import OF_A_RUN, parameters, with_knobs
+from flgames.estimator.knobs import OF_A_RUN, implied, parameters, with_knobs
 from flgames.evaluation.export import INPUTS, OUTPUTS, ExportedModel
 from flgames.files import write_json
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
 from flgames.models.architecture import Architecture, MakesOptimiser
 from flgames.models.ensemble import Ensemble
+from flgames.models.linear import is_linear
 from flgames.models.standardise import Standardise
 from flgames.runs.settings import Settings, check_game, checked, choose_rule
 
@@ -59,8 +60,9 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         gradients is used as it is, and what it makes of the samples is computed once; any other is learnt. None: the
         identity for tables; for images convolutions that ``phi_rounds`` of FedAvg train before the game.
     predictor
-        Makes a player's predictor from the number of features: ``lambda d: nn.Linear(d, 2)``; or ``"linear"``. None: a
-        linear layer on a representation, or else the paper's perceptron.
+        Makes a player's predictor from the number of features: ``lambda d: nn.Linear(d, 2)``; or ``"linear"`` or
+        ``"mlp"``, the paper's perceptron. None: a linear layer. Of players that are one linear layer, others are told
+        the mean only.
     fast
         Move phi by full-batch gradients.
     optimiser, phi_optimiser
@@ -73,10 +75,12 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Who hears of every round: see :class:`flgames.Callback`.
     knobs
         Every knob of a game and of its stopping rules, under the name that it has on the command line, such as
-        ``schedule``, ``memory``, ``learning_rate``, ``batch_size``, ``rounds``, ``patience``, ``stop_below``,
-        ``device`` and ``seed``. ``flgames play --help`` explains them, and ``FLGames().get_params()`` shows their
-        values. By default the model of the best round is returned: ``patience`` rounds without a better one end the
-        game. ``stop_below`` is the paper's rule instead.
+        ``schedule``, ``memory``, ``learning_rate``, ``batch_size``, ``rounds``, ``settle``, ``validation``, ``early``,
+        ``patience``, ``stop_below``, ``device`` and ``seed``. ``flgames play --help`` explains them, and
+        ``FLGames().get_params()`` shows their values; None leaves them to the data. A share ``validation`` of every
+        client's samples is held back to choose the round by. Tables with linear players return an early round (the
+        rule ``early``), all others the best one (``patience``); ``stop_below`` is the paper's rule; ``"never"`` plays
+        all rounds.
 
     Attributes
     ----------
@@ -84,7 +88,8 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     players_ : every client's predictor, by name
     model_ : the ensemble with its preprocessing, an ``nn.Module`` from raw inputs to probabilities
     history_ : a :class:`~flgames.core.records.RoundRecord` for every round
-    result_ : a :class:`~flgames.core.records.GameResult`: how the game ended, and which round was chosen
+    result_ : a :class:`~flgames.core.records.GameResult`: how the game ended, which round was chosen, every client's
+        figures on samples that were held back, and what the clients disagree about
 
     Examples
     --------
@@ -136,7 +141,6 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         progress
             Show a bar.
         """
-        run = checked(Settings, {name: getattr(self, name) for name in OF_A_RUN})
         for callback in self.callbacks:
             if not isinstance(callback, Callback):
                 raise UserError(f"A callback is a flgames.Callback; {type(callback).__name__} is none: subclass it.")
@@ -154,6 +158,9 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         samples = {name: LaidOut.of(each, layout, self._ready) for name, each in records.items()}
         modules = self._modules(build.class_weights(self.class_weight, surveys, labels))
         build.check_outputs(modules, samples, len(labels))
+        told = {name: getattr(self, name) for name in OF_A_RUN}
+        left = self._implied(modules)
+        run = checked(Settings, {name: left.get(name) if each is None else each for name, each in told.items()})
         self._play(modules, samples, run, progress)
         return self
 
@@ -161,14 +168,13 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device = chosen_device(run.device)
         first_phi = None
         if self._is_default_images and run.phi_rounds:
-            rounds = run.phi_rounds
-            first_phi = build.trained_phi(modules, samples, rounds, self.batch_size, run.seed, device)
+            first_phi = build.trained_phi(modules, samples, run, self.batch_size, device)
         method = Game(modules, self._config(modules), first_phi)
         warm_start = method.warm_start({name: len(each) for name, each in samples.items()})
-        rule = self._rule()
+        rule = self._rule(modules)
         if rule and rule.chooses_round:  # it must see a round that it can choose
             warm_start = min(warm_start, run.rounds - 1)
-        federation = LocalFederation.of(method, samples, run.seed, device)
+        federation = LocalFederation.of(method, samples, run.seed, device, run.validation)
         play = Play(method, federation, seed=run.seed, rounds=run.rounds, rule=rule, warm_start=warm_start)
         play.start()
         history = _History()
@@ -179,7 +185,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 each.on_start(info)
             play.run(followers)
         self.history_ = history.records
-        self._finish(play)
+        self._finish(play, run.rounds)
 
     def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
         """The probability of every class, in the order of ``classes_``."""
@@ -250,7 +256,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if first:
             first.load_state_dict(ready)
         model._set_up(shape, labels, first)
-        learnt = {name: each for name, each in tensors.items() if not name.startswith("ready/")}
+        learnt = {name: each for name, each in tensors.items() if "/" in name and not name.startswith("ready/")}
         model._keep(Ensemble.from_tensors(model._modules(), learnt))
         return model
 
@@ -274,43 +280,48 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.representation, self.predictor, self.input_shape_, len(self._numbers), weights, *own
         )
 
+    def _implied(self, modules: Architecture) -> dict[str, object]:
+        """What the data and the players imply for all that is left to them."""
+        kind: Kind = "images" if len(self.input_shape_) == 3 else "table"
+        linear = self.representation is None and is_linear(modules.predictor())
+        return implied(kind, "linear" if linear else "mlp")
+
     def _config(self, modules: Architecture) -> FLGamesConfig:
         phi = modules.representation()
         learnt = not self._is_default_images and any(parameter.requires_grad for parameter in phi.parameters())
         if self.fast and not learnt:
             raise UserError("fast moves phi by full-batch gradients, and here phi has nothing to learn.")
-        default = parameters()
-        given = {name: getattr(self, name) for name in FLGamesConfig.model_fields if name in default}
-        values = {name: default[name] if value is None else value for name, value in given.items()}
+        default = parameters() | self._implied(modules)
+        given = {name: getattr(self, name) for name in FLGamesConfig.model_fields if name in parameters()}
+        values = {name: default.get(name) if value is None else value for name, value in given.items()}
+        values["settle"] = values["settle"] or "never"
         if self.fast:
             values["phi_batches"] = "all"
         config = checked(FLGamesConfig, values | {"representation": "variable" if learnt else "fixed"})
         check_game(config)
         return config
 
-    def _rule(self) -> StoppingRule | None:
-        """The rule that the parameters choose; one that was asked for comes before the one that is there by default."""
+    def _rule(self, modules: Architecture) -> StoppingRule | None:
+        """The rule that the parameters choose, if they say anything of one; or else the one that the data imply."""
         names = [name for each in rules().values() for name in each.knobs()]
         values = {name: getattr(self, name) for name in names}
-        default = parameters()
-        asked = [each for each in rules().values() if values[each.chosen_by] not in (None, default[each.chosen_by])]
-        for each in rules().values():
-            if asked and each not in asked:
-                values |= dict.fromkeys(each.knobs())
+        if all(values[each.chosen_by] is None for each in rules().values()):
+            default = self._implied(modules)
+            values |= {each.chosen_by: default.get(each.chosen_by) for each in rules().values()}
         return choose_rule(values)
 
-    def _finish(self, play: Play) -> None:
+    def _finish(self, play: Play, rounds: int) -> None:
         self.result_ = play.result(self.history_)
         if self.result_.end == "rounds" and play.rule:
             warnings.warn(
-                f"rounds={self.rounds} ended the game before its rule did; a later round may be better.", stacklevel=4
+                f"rounds={rounds} ended the game before its rule did; a later round may be better.", stacklevel=4
             )
         self._keep(play.chosen())
         for callback in self.callbacks:
             callback.on_end(self.result_)
 
     def _keep(self, ensemble: Ensemble) -> None:
-        self.model_ = ExportedModel(self._ready, ensemble.cpu())
+        self.model_ = ExportedModel(self._ready, ensemble.cpu(), self.result_.temperature)
         self.players_ = dict(zip(ensemble.names, ensemble.players, strict=True))
 
     def _probabilities(self, batch: Tensor) -> np.ndarray:

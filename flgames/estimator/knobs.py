@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from flgames.core.stopping.rule import rules
-from flgames.data.own import OWN_DATA
+from flgames.data.own.survey import Kind
 from flgames.methods.fl_games.config import FLGamesConfig
-from flgames.runs.presets import PATIENCE, PHI_ROUNDS, defaults
+from flgames.runs.presets import PHI_ROUNDS, on_real_data
 from flgames.runs.settings import knobs
 
 Init = TypeVar("Init", bound=Callable[..., None])
@@ -17,16 +17,19 @@ Init = TypeVar("Init", bound=Callable[..., None])
 _GIVEN_AS_MODULES = ("representation", "optimiser", "phi_optimiser")
 """Knobs of a game that the estimator takes as modules and functions instead."""
 
-OF_A_RUN = ("rounds", "phi_rounds", "device", "seed")
+OF_A_RUN = ("rounds", "phi_rounds", "validation", "device", "seed")
 """Knobs of a run that make sense for a model."""
 
 _VARIANT = "f-fl-games-smooth"
 """What own data are played by."""
 
+BY_DATA = ("learning_rate", "rounds", "settle")
+"""Knobs that depend on what the data and the players are: None leaves them to the data, as the rule that is chosen."""
+
 
 def parameters() -> dict[str, Any]:
-    """Every such parameter and its default."""
-    preset = {**defaults(OWN_DATA, _VARIANT), "patience": PATIENCE, "phi_rounds": PHI_ROUNDS}
+    """Every such parameter and its default; None: as the data have it."""
+    preset = {**implied("table", None), "phi_rounds": PHI_ROUNDS} | dict.fromkeys((*BY_DATA, *_chosen_by()))
     names = [name for name in FLGamesConfig.model_fields if name not in _GIVEN_AS_MODULES]
     names += [name for each in rules().values() for name in each.knobs()]
     declared = knobs()
@@ -34,6 +37,15 @@ def parameters() -> dict[str, Any]:
         name: preset[name] if name in preset else None if declared[name].is_required() else declared[name].default
         for name in [*names, *OF_A_RUN]
     }
+
+
+def implied(kind: Kind, predictor: str | None) -> dict[str, object]:
+    """What data of this kind, and players that are linear or not, imply."""
+    return on_real_data(kind, _VARIANT, predictor)
+
+
+def _chosen_by() -> list[str]:
+    return [each.chosen_by for each in rules().values()]
 
 
 def with_knobs(init: Init) -> Init:

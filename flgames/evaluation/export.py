@@ -21,6 +21,8 @@ EXAMPLES = 2
 
 INPUTS, OUTPUTS = "inputs", "probabilities"
 
+TEMPERATURE = "temperature"
+
 
 class ExportedModel(nn.Module):
     """w_av o phi with its preprocessing, as one module.
@@ -31,16 +33,21 @@ class ExportedModel(nn.Module):
         Makes raw values ready, such as a standardisation.
     ensemble
         What has been learnt.
+    temperature
+        What its logits are divided by, so that probabilities are honest.
     """
 
-    def __init__(self, ready: nn.Module, ensemble: Ensemble) -> None:
+    temperature: Tensor
+
+    def __init__(self, ready: nn.Module, ensemble: Ensemble, temperature: float = 1.0) -> None:
         super().__init__()
         self.ready = ready
         self.ensemble = ensemble
+        self.register_buffer("temperature", torch.tensor(temperature))
         self.eval()
 
     def forward(self, inputs: Tensor) -> Tensor:
-        logits: Tensor = self.ensemble(self.ready(inputs))
+        logits: Tensor = self.ensemble(self.ready(inputs)) / self.temperature
         return logits.softmax(1)
 
     def write_onnx(self, path: Path, input_shape: tuple[int, ...]) -> None:
@@ -69,9 +76,9 @@ class ExportedModel(nn.Module):
         torch.export.save(program, path)
 
     def write_safetensors(self, path: Path) -> None:
-        """The weights alone: players, phi and the preprocessing."""
+        """The weights alone: players, phi, the preprocessing and the temperature."""
         named = self.ensemble.tensors() | {f"ready/{name}": tensor for name, tensor in snapshot(self.ready).items()}
-        path.write_bytes(safetensors.torch.save(named))
+        path.write_bytes(safetensors.torch.save(named | {TEMPERATURE: self.temperature.reshape(1)}))
 
 
 @contextmanager

@@ -9,14 +9,10 @@ from collections.abc import Sequence
 
 import torch
 from pydantic import BaseModel, ConfigDict, computed_field
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from flgames.core.counts import Counts
 from flgames.data.benchmarks.clients import HeldOut
-from flgames.data.own.records import Unseen
-from flgames.data.samples import EVALUATED
 
 PROFILED = 2048
 """Images a forward pass. A model that normalises by batches sees so many at a time, so it decides what comes out."""
@@ -78,17 +74,6 @@ class InvarianceProfile(BaseModel):
     def at(self, p: float) -> float:
         """Accuracy on a client whose spurious feature is flipped with probability p."""
         return (1 - p) * self.agree + p * self.conflict
-
-
-@torch.inference_mode()
-def confusion_on(model: nn.Module, unseen: Unseen, device: torch.device, chunk: int = EVALUATED) -> Tensor:
-    """How a model does on a client that it was not trained on."""
-    model = model.to(device).eval()
-    total = torch.zeros(0)
-    for inputs, targets in unseen.chunks(chunk):
-        counts = Counts.of(model(inputs.to(device)), targets.to(device), functional.cross_entropy).confusion
-        total = counts if not len(total) else total + counts
-    return total
 
 
 @torch.inference_mode()

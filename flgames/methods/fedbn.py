@@ -19,6 +19,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from flgames.core.client import Site
 from flgames.core.gradients import combine, shares_by_size
+from flgames.core.information import Term
 from flgames.core.messages import MODEL, Action, Answer
 from flgames.core.server import Server
 from flgames.core.state import State, taken
@@ -71,11 +72,10 @@ class FedBNClient(FedAvgClient):
         self.own = {name: tensor for name, tensor in answer.tensors.items() if name in self.private}
         return answer
 
-    def count(self, samples: int) -> Answer:
+    def model(self) -> list[Term]:
         """As this client would use it: with its own normalisation."""
         current = self.known.buffers[MODEL].current
-        mine = Action(self.site.name, current.version, self.shared_model())
-        return self.count_terms([(1.0, mine)], samples)
+        return [(1.0, Action(self.site.name, current.version, self.shared_model()))]
 
     def state_dict(self) -> State:
         return super().state_dict() | {"own": self.own}

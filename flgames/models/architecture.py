@@ -43,8 +43,9 @@ class Architecture:
     optimiser: MakesOptimiser | None = None
     phi_optimiser: MakesOptimiser | None = None
     """Of a player and of phi, for those who want others than the configuration names."""
-    linear: bool = False
-    """Whether predictors are one linear layer, and players shall be told of each other by their mean only."""
+    linear: bool | None = None
+    """Whether players are told of each other by their mean only, which is enough where predictors are one linear layer;
+    None: wherever they are."""
 
     def joined(self) -> Architecture:
         """The same network as one predictor on the raw input, for methods that know no players."""

@@ -70,12 +70,7 @@ class Ensemble(nn.Module):
     @classmethod
     def from_tensors(cls, architecture: Architecture, tensors: Weights) -> Ensemble:
         """The inverse of :meth:`tensors`."""
-        phi: Weights = {}
-        players: dict[str, Weights] = {}
-        for key, tensor in tensors.items():
-            owner, _, name = key.rpartition("/")
-            own = phi if owner == PHI else players.setdefault(owner.removeprefix(PLAYER), {})
-            own[name] = tensor
+        phi, players = parts_of(tensors)
         return cls(architecture, players, phi or None)
 
     def tensors(self) -> Weights:
@@ -88,3 +83,14 @@ class Ensemble(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         features = self.representation(inputs)
         return average([predictor(features) for predictor in self.players])
+
+
+def parts_of(tensors: Weights) -> tuple[Weights, dict[str, Weights]]:
+    """What :meth:`Ensemble.tensors` put together: the weights of phi, and those of every player."""
+    phi: Weights = {}
+    players: dict[str, Weights] = {}
+    for key, tensor in tensors.items():
+        owner, _, name = key.rpartition("/")
+        own = phi if owner == PHI else players.setdefault(owner.removeprefix(PLAYER), {})
+        own[name] = tensor
+    return phi, players

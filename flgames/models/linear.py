@@ -18,11 +18,21 @@ def is_linear(predictor: nn.Module) -> bool:
     return type(predictor) is nn.Linear
 
 
+def linear_layer(predictor: nn.Module) -> nn.Linear:
+    """The layer of a predictor that :func:`is_linear`."""
+    last = predictor[-1] if isinstance(predictor, nn.Sequential) else predictor
+    assert isinstance(last, nn.Linear)
+    return last
+
+
 def linear_predictor(features: int, classes: int) -> nn.Module:
-    """One linear layer on flattened inputs."""
-    return nn.Sequential(nn.Flatten(), nn.Linear(features, classes))
+    """One linear layer on flattened inputs. It starts at zero: what has taught it nothing yet has no say."""
+    layer = nn.Linear(features, classes)
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return nn.Sequential(nn.Flatten(), layer)
 
 
 def linear_architecture(input_shape: tuple[int, ...], classes: int) -> Architecture:
     """Linear players on the inputs themselves: phi is the identity."""
-    return Architecture(partial(linear_predictor, math.prod(input_shape), classes), linear=True)
+    return Architecture(partial(linear_predictor, math.prod(input_shape), classes))

@@ -25,7 +25,7 @@ from flgames.core.messages import Action
 from flgames.core.records import RoundRecord
 from flgames.core.server import Server
 from flgames.data.benchmarks.clients import PaintedSamples
-from flgames.data.benchmarks.registry import benchmark as benchmark_of
+from flgames.data.benchmarks.registry import planted as benchmark_of
 from flgames.data.benchmarks.spurious import Colour
 from flgames.data.samples import CHUNK, ArraySamples, Samples
 from flgames.methods.fl_games.config import FLGamesConfig

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import torch
 
 import flgames
-from flgames.evaluation.confusion import Rates
+from flgames.core.rates import Rates
+from flgames.report.clients import COLUMNS, rows_of, summary_cells
 from flgames.runs.load import LoadedModel
+from flgames.runs.result import Result
 
 
 def model_card(model: LoadedModel, files: dict[str, str]) -> str:
@@ -36,12 +38,17 @@ def _lines(model: LoadedModel, files: dict[str, str]) -> Iterator[str]:
         yield f"- inputs: the columns {', '.join(layout.columns)}, in this order, as raw numbers"
     yield f"- outputs: probabilities of {', '.join(model.classes)}, in this order"
     yield "- preprocessing: " + ("none" if layout is None else "a standardisation, inside the model")
+    if model.result.held_back:
+        yield (
+            f"- probabilities: logits are divided by {model.result.temperature:.3g}, fitted on samples that were held "
+            "back, inside the model"
+        )
     yield ""
     yield "## What it was trained on"
     yield ""
     yield f"- training clients: {', '.join(match.players)}"
     if layout is not None:
-        yield f"- held out: {match.holdout or 'nobody'}"
+        yield f"- held out: {', '.join(model.result.unseen_clients) or 'nobody'}"
     yield f"- seed {match.seed}; flgames {flgames.__version__}"
     yield ""
     yield "## Measures"
@@ -62,18 +69,18 @@ def _lines(model: LoadedModel, files: dict[str, str]) -> Iterator[str]:
         "- As proof that no shortcut is used: training removes what differs between these clients. A shortcut that "
         "works alike at all of them is as good as the truth to it."
     )
-    if layout is not None and match.holdout is None:
+    if layout is not None and not model.result.unseen_clients:
         yield "- Places that it has never seen: nobody was held out, so how it does there is not known."
 
 
 def _measures(model: LoadedModel) -> Iterator[str]:
     result = model.result
+    if result.held_back:
+        yield from _of_clients(result)
+        return
     yield "| client | accuracy | balanced accuracy | sensitivity | specificity |"
     yield "|---|---|---|---|---|"
-    confusions = dict(result.confusion_of)
-    if result.held_out:
-        confusions[f"{result.held_out.client} (unseen)"] = result.held_out.confusion
-    for client, confusion in confusions.items():
+    for client, confusion in result.confusion_of.items():
         cells = (f"{100 * value:.1f} %" for value in Rates.of(torch.tensor(confusion)).as_dict().values())
         yield f"| {client} | {' | '.join(cells)} |"
     if profile := result.profile:
@@ -82,3 +89,16 @@ def _measures(model: LoadedModel) -> Iterator[str]:
             f"Unseen client: {profile.unseen:.1%}; {profile.agree:.1%} where the spurious feature agrees, "
             f"{profile.conflict:.1%} where it conflicts; {profile.flip_rate:.1%} of predictions flip with it."
         )
+
+
+def _of_clients(result: Result) -> Iterator[str]:
+    yield "Training clients on samples that were held back, and clients that nobody trained on."
+    yield ""
+    yield f"| {' | '.join(COLUMNS)} |"
+    yield f"|{'---|' * len(COLUMNS)}"
+    rows = rows_of([result])
+    for row in rows:
+        first, *rest = row.cells()
+        yield f"| {first}{' (unseen)' if row.is_unseen else ''} | {' | '.join(rest)} |"
+    for cells in summary_cells(rows):
+        yield f"| {' | '.join(cells)} |"

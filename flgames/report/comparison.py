@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from rich.console import Console
 
-from flgames.data.benchmarks.registry import benchmark
+from flgames.data.benchmarks.registry import planted
 from flgames.evaluation.profile import InvarianceProfile
 from flgames.files import write_atomically
 from flgames.report.plots import COLOURS, GREY, UNSEEN, save
@@ -28,7 +28,7 @@ AGREE, CONFLICT = "#0072B2", "#E69F00"
 
 def show(comparison: Comparison, store: Store, console: Console) -> None:
     """Write and print the comparison of matches that have all been played."""
-    source = benchmark(comparison.options)
+    source = planted(comparison.options)
     rows = [
         row_of(entry, comparison.options, [result for result in map(store.find, matches) if result])
         for entry, matches in comparison.by_entry()

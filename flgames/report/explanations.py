@@ -29,7 +29,7 @@ def explain_games(
     """Explain the model of every game on the same held-out images, as its entry sees them: and their flip rates."""
     explained, flip_rates = {}, {}
     for name, (folder, match) in games.items():
-        held_out = match.data().held_out_client()
+        (held_out, *_) = match.data().unseen_clients()
         assert isinstance(held_out, HeldOut)
         rows = chosen_rows(held_out, images)  # the same ones for all: they follow from the labels alone
         console.print(f"explaining {name}: {len(rows)} images ...")

@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 
 from rich.console import Console
 
-from flgames.data.benchmarks.registry import benchmark
+from flgames.data.benchmarks.registry import planted
 from flgames.files import write_atomically
 from flgames.report.explanations import draw_explanations, explain_games, share_table
 from flgames.report.lines import Line
@@ -26,7 +26,7 @@ def show_lime(stem: Path, lines: Sequence[Line], store: Store, console: Console)
     """Explain the first seed's models, draw some images and write a table of shares: the files that were made."""
     if not lines:
         return []
-    source, seed = benchmark(lines[0].case.options), lines[0].played[0].seed
+    source, seed = planted(lines[0].case.options), lines[0].played[0].seed
     firsts = {line.label: line.case.matches()[0] for line in lines}
     games = {label: (store.folder(match), match) for label, match in firsts.items()}
     explained, flip_rates = explain_games(games, IMAGES, console)

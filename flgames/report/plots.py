@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from flgames.evaluation.profile import InvarianceProfile
 from flgames.files import write_atomically
+from flgames.report.clients import ClientRow
 from flgames.report.rows import Row
 from flgames.runs.folder import GameFolder
 
@@ -82,6 +83,30 @@ def _curves(panel: Axes, folders: Sequence[GameFolder]) -> None:
                 chosen, result.unseen,
                 "o", color=UNSEEN, markersize=7, label="unseen client" if label else None, zorder=5,
             )  # fmt: skip
+
+
+def draw_unseen(path: Path, title: str, methods: Mapping[str, Sequence[ClientRow]]) -> None:
+    """A line an unseen client: what every method reaches there, with the constant answer beside it."""
+    unseen = {method: {row.client: row for row in rows if row.is_unseen} for method, rows in methods.items()}
+    last = list(unseen.values())[-1]
+    order = sorted(last, key=lambda client: last[client].mean("accuracy") or 0.0)
+    figure, axes = pyplot.subplots(figsize=(8.0, 1.9 + 0.24 * len(order)), layout="constrained")
+    for (method, rows), colour in zip(unseen.items(), COLOURS, strict=False):
+        values = [100 * (rows[client].mean("accuracy") or 0.0) for client in order]
+        ends = [rows[client].interval for client in order]
+        apart = [[value - 100 * low for value, (low, _) in zip(values, ends, strict=True)],
+                 [100 * high - value for value, (_, high) in zip(values, ends, strict=True)]]  # fmt: skip
+        axes.errorbar(
+            values, range(len(order)), xerr=apart, fmt="o", color=colour, markersize=5, elinewidth=0.8, alpha=0.85,
+            label=f"{method}: mean {sum(values) / len(values):.1f}",
+        )  # fmt: skip
+    constants = [100 * last[client].constant for client in order]
+    axes.plot(constants, range(len(order)), "|", color=GREY, markersize=9, label="the most frequent answer")
+    axes.set_yticks(range(len(order)), order, fontsize=8)
+    axes.set(title=title, xlabel="accuracy, % (bars: 95 %)", ylim=(-0.7, len(order) - 0.3))
+    axes.grid(axis="x", alpha=0.2)
+    figure.legend(loc="outside lower center", fontsize=8, ncols=1)
+    save(figure, path)
 
 
 def draw_profile(path: Path, title: str, rows: Sequence[Row], training_flips: Sequence[float]) -> None:

@@ -12,9 +12,10 @@ from rich.table import Table
 
 from flgames.data.benchmarks.benchmark import Benchmark
 from flgames.data.benchmarks.published import Published
-from flgames.data.benchmarks.registry import benchmark, by_name
+from flgames.data.benchmarks.registry import planted
 from flgames.errors import UserError
 from flgames.files import write_atomically
+from flgames.paper.case import on
 from flgames.paper.experiments import Experiment
 from flgames.paper.scope import BENCHMARKS, LARGE, Scope
 from flgames.report import drawings
@@ -95,13 +96,14 @@ def show(experiment: Experiment, scope: Scope, store: Store, console: Console) -
 def _datasets(scope: Scope) -> list[Benchmark]:
     """Those that the paper draws; ten classes of the first that has them."""
     names = scope.of(BENCHMARKS)
-    return [by_name(name) for name in names] + [by_name(name, classes=10) for name in names if name not in LARGE][:1]
+    small = [name for name in names if name not in LARGE]
+    return [planted(on(name)) for name in names] + [planted(on(name, classes=10)) for name in small[:1]]
 
 
 def _constants(lines: Sequence[Line]) -> list[tuple[float, float]]:
     """The majority class of a benchmark, seed by seed; nothing where its images are not at hand."""
     seeds = sorted({played.seed for line in lines for played in line.played})
-    source = benchmark(lines[0].case.options)
+    source = planted(lines[0].case.options)
     if isinstance(source.images, Published):
         source = replace(source, images=source.images.at_hand())
     try:

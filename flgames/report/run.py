@@ -6,10 +6,11 @@ from statistics import fmean
 
 from rich.console import Console
 
+from flgames.data.benchmarks.benchmark import Benchmark
 from flgames.data.benchmarks.registry import benchmark
 from flgames.files import write_atomically, write_json
-from flgames.report.own_data import summarise_own
 from flgames.report.plots import draw_curves, draw_profile
+from flgames.report.real import summarise_real
 from flgames.report.remarks import majority_shares, remarks
 from flgames.report.rows import markdown_table, reference_rows, row_of, transposed_table
 from flgames.runs.folder import GameFolder, RunFolder
@@ -18,10 +19,10 @@ from flgames.runs.folder import GameFolder, RunFolder
 def summarise(run: RunFolder, console: Console) -> None:
     """Write the results of a run whose games have all ended, and show them."""
     settings = run.settings
-    if settings.data is not None:
-        summarise_own(run, console)
+    source = None if settings.data is not None else benchmark(settings.source)
+    if not isinstance(source, Benchmark):
+        summarise_real(run, console)
         return
-    source = benchmark(settings.source)
     games: dict[str, list[GameFolder]] = {}
     for match, folder in run.games():
         games.setdefault(match.entry.slug, []).append(folder)

@@ -1,5 +1,7 @@
 """Every baseline in one place: what it is, the values that were tried, and those that were chosen for each benchmark.
 
+On real data every method, FL Games included, chooses its values by the same search and stops by the same rule.
+
 The values were chosen by ``flgames search``, which sees training clients only: it plays on four fifths of each and
 keeps what does best on the rest. Rows that are called *published* have their authors' values for Colored MNIST, which
 were tuned on its test data.
@@ -13,7 +15,7 @@ from typing import TypedDict
 from flgames.core.knobs import Plain
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.methods.registry import METHODS
-from flgames.models.networks import MLP
+from flgames.models.networks import MLP, Linear
 
 POOLED: Mapping[str, Plain] = {"batch_size": 512}
 """One place has the samples of two clients, so a step sees as many as a round of the others."""
@@ -25,7 +27,7 @@ class Declared(TypedDict, total=False):
     title: str
     method: str
     config: Mapping[str, Plain]
-    network: MLP
+    network: MLP | Linear
     clients: str
     feature: str
     rounds: int
@@ -51,6 +53,27 @@ BASELINES: dict[str, Declared] = {
     },
 }
 """Methods and references whose values are chosen by the search."""
+
+ON_REAL_TABLES: dict[str, Declared] = {
+    "logistic": {"title": "logistic regression", "method": "logistic", "clients": "pooled", "rounds": 1},
+    "fedsgd": {"title": "FedSGD", "method": "fedsgd"},
+    "fedavg": {"title": "FedAvg", "method": "fedavg"},
+    "fedprox": {"title": "FedProx", "method": "fedprox"},
+    "fedgma": {"title": "FedGMA", "method": "fedgma"},
+    "fedmedian": {"title": "FedMedian", "method": "fedmedian"},
+    "local-mean": {"title": "mean of local models", "method": "local-mean"},
+    "group-dro": {"title": "GroupDRO", "method": "group-dro"},
+    "irm": {"title": "IRMv1", "method": "irm"},
+    "vrex": {"title": "V-REx", "method": "vrex"},
+    "core-only": {
+        "title": "core columns only",
+        "method": "logistic",
+        "clients": "pooled",
+        "feature": "removed",
+        "rounds": 1,
+    },
+}
+"""The same for real data: all of them have linear models on tables, stop early by one rule, and hold samples back."""
 
 RATES = (2.5e-4, 1e-3)
 PENALTIES = (1.0, 100.0, 10_000.0)
@@ -78,7 +101,36 @@ LOCAL_STEPS = 10
 MEASURED = 512
 """Training samples that a baseline's curve is drawn from: no rule depends on it."""
 
-SEARCHED = ("colored-digits", "colored-mnist", "colored-fashion-mnist")
+REAL_RATES = (1e-3, 3e-3, 1e-2, 3e-2)
+REAL_PENALTIES = (1.0, 10.0, 100.0)
+REAL_L2 = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+
+REAL_GRIDS: dict[str, dict[str, tuple[Plain, ...]]] = {
+    "logistic": {"l2": REAL_L2},
+    "fedsgd": {"learning_rate": REAL_RATES},
+    "fedavg": {"learning_rate": REAL_RATES},
+    "fedprox": {"learning_rate": REAL_RATES, "mu": (0.01, 0.1, 1.0)},
+    "fedgma": {"learning_rate": REAL_RATES},
+    "fedmedian": {"learning_rate": REAL_RATES},
+    "local-mean": {"learning_rate": REAL_RATES},
+    "group-dro": {"learning_rate": REAL_RATES, "eta": (0.01, 0.1)},
+    "irm": {"learning_rate": REAL_RATES, "penalty": REAL_PENALTIES, "anneal": (100,)},
+    "vrex": {"learning_rate": REAL_RATES, "penalty": REAL_PENALTIES, "anneal": (100,)},
+    "core-only": {"l2": REAL_L2},
+    "fl-games": {"learning_rate": REAL_RATES},
+}
+"""What the search tries on real data, the gentlest first. Rounds are the rule's to choose."""
+
+ALIKE = 0.5
+"""Standard errors of accuracy within which the search on real data takes the gentlest: as the rule does with rounds."""
+
+REAL_STEPS = 600
+"""Steps that a client takes at most on real data; the rule chooses among them."""
+
+EARLY = 200
+"""Rounds of one step without a better one after which a method on real data stops: as many as FL Games has."""
+
+SEARCHED = ("colored-digits", "colored-mnist", "colored-fashion-mnist", "fars")
 """Benchmarks whose values were searched."""
 
 CHOSEN: dict[str, dict[str, dict[str, Plain]]] = {
@@ -118,11 +170,15 @@ CHOSEN: dict[str, dict[str, dict[str, Plain]]] = {
         "pooled-erm": {"learning_rate": 0.00025},
         "grey-oracle": {"learning_rate": 0.00025},
     },
+    "fars": {},
 }
 """By benchmark and baseline: the values that the search chose."""
 
 UNSEARCHED = CHOSEN["colored-mnist"]
-"""What all other benchmarks and own data have."""
+"""What all other planted benchmarks have."""
+
+CHOSEN_ON_REAL_DATA = CHOSEN["fars"]
+"""What all real tables have."""
 
 PUBLISHED: dict[str, Declared] = {
     # Arjovsky et al. 2019, the code to section 5.2: 14 x 14 pixels, full batches, Adam.
@@ -163,16 +219,31 @@ PUBLISHED: dict[str, Declared] = {
 PUBLISHED_FOR = BenchmarkOptions(benchmark="colored-mnist")
 """With its two clients: V-REx's factor of two is for two."""
 
-UNDECLARED = tuple(name for name in METHODS if name not in (*BASELINES, "fl-games"))
+UNDECLARED = tuple(name for name in METHODS if name not in (*BASELINES, *ON_REAL_TABLES, "fl-games"))
 """Methods that nothing is declared of: they are played with the defaults of their configuration."""
 
-ALL = (*BASELINES, *PUBLISHED, *UNDECLARED)
+PLANTED = (*BASELINES, *PUBLISHED, *UNDECLARED)
+"""Baselines for benchmarks whose shortcut is known."""
 
-ON_OWN_DATA = ("fedsgd", "fedavg", "fedprox", "fedgma", "group-dro", "irm", "vrex", "pooled-erm")
-"""Baselines that need to know nothing of a shortcut, nor a network of their own."""
+REAL = (*ON_REAL_TABLES, *UNDECLARED)
+"""Baselines for real data."""
+
+ALL = tuple(dict.fromkeys((*PLANTED, *REAL)))
+
+ON_OWN_DATA = tuple(name for name in ON_REAL_TABLES if name != "core-only")
+"""Baselines that need to know nothing of what is a shortcut."""
+
+IMAGE_RATE: dict[str, Plain] = {"learning_rate": 1e-3}
+"""Of methods that were not searched there."""
+
+ON_IMAGES = tuple(name for name in ON_OWN_DATA if name != "logistic")
+"""Those that can do with convolutions."""
 
 SEED = 100
 """The clients of the search; the tables show others."""
+
+SEARCH_DRAWS, SEARCH_STATES = range(100, 103), 3
+"""Draws of training sites that the search on real data plays on."""
 
 JUDGED = 0.2
 """The part of each training client that a trial of the search does not train on."""

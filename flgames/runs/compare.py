@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.benchmarks.registry import benchmark
+from flgames.data.benchmarks.sites import Sites
 from flgames.errors import Diverged
 from flgames.runs.entries import default_names, entry
 from flgames.runs.entry import Entry
@@ -26,11 +28,21 @@ class Comparison:
     options: BenchmarkOptions
     methods: tuple[str, ...]
     seeds: range
+    states: int | None = None
+    """So many training sites are drawn with every seed, of real sites."""
+
+    def cases(self) -> list[tuple[BenchmarkOptions, int]]:
+        """On what clients, and with which seed. Of real sites every seed has its own draw, if sites are drawn at all;
+        or else every site is unseen in turn."""
+        return [(options, seed) for seed in self.seeds for options in drawn(self.options, seed, self.states)]
 
     def by_entry(self) -> list[tuple[Entry, list[Match]]]:
         """Every entry and its matches."""
         entries = [entry(name, self.options) for name in self.methods]
-        return [(each, [Match(options=self.options, entry=each, seed=seed) for seed in self.seeds]) for each in entries]
+        return [
+            (each, [Match(options=options, entry=each, seed=seed) for options, seed in self.cases()])
+            for each in entries
+        ]
 
     def matches(self) -> list[Match]:
         """All of them, in playing order: every method has played a seed before the next one begins."""
@@ -45,9 +57,24 @@ class Comparison:
             words += [name, *map(str, value)] if isinstance(value, tuple) else [name, str(value)]
         if self.methods != default_names(self.options):
             words += self.methods if len(self.methods) <= MOST_NAMED else [f"{len(self.methods)}-methods"]
-        if self.seeds != DEFAULT_SEEDS:
+        if self.states is not None:
+            words.append(f"{len(self.seeds)}-draws-of-{self.states}")
+        elif self.seeds != DEFAULT_SEEDS:
             words.append(f"seeds-{self.seeds.start}-to-{self.seeds.stop - 1}")
         return "-".join(words)
+
+
+def drawn(options: BenchmarkOptions, seed: int, states: int | None = None) -> list[BenchmarkOptions]:
+    """The clients of one seed: those of a planted benchmark, or training sites that were named, are always the same."""
+    source = benchmark(options)
+    if states is not None:
+        return [options.model_copy(update={"draw": seed, "states": states})]
+    if not isinstance(source, Sites) or options.train is not None or options.draw is not None:
+        return [options]
+    everyone = (*source.players, *source.unseen)
+    return [
+        options.model_copy(update={"train": tuple(name for name in everyone if name != unseen)}) for unseen in everyone
+    ]
 
 
 def play_all(

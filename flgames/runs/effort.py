@@ -8,8 +8,8 @@ from statistics import fmean
 from flgames.core.knobs import STEP_RANGE, Plain
 from flgames.core.steps import batches_in
 from flgames.data.benchmarks.options import BenchmarkOptions
-from flgames.data.benchmarks.registry import benchmark
-from flgames.models.networks import MLP
+from flgames.data.benchmarks.registry import planted
+from flgames.models.networks import MLP, Linear
 from flgames.runs.entry import Entry
 from flgames.runs.match import Match
 from flgames.runs.store import Store
@@ -22,6 +22,9 @@ MACHINE = 5e10
 
 SIDES = {"colored-mnist": 28, "colored-fashion-mnist": 28, "spurious-cifar10": 32, "colored-dsprites": 64}
 EMBEDDED_SIDE = 8
+
+ASKED, CONVOLVED = 0.005, 50
+"""Seconds of a round of linear models, and how many times that convolutions take."""
 
 FORWARD, TRAINING = 1, 3
 """Products a sample: one forwards; two more for the gradients of weights and of inputs."""
@@ -45,11 +48,12 @@ def expected_seconds(matches: Iterable[Match], store: Store) -> float:
 
 
 def guessed_seconds(entry: Entry, options: BenchmarkOptions) -> float:
-    """From the matrix products of its rounds."""
-    assert isinstance(entry.network, MLP)  # as all that are compared on benchmarks have
+    """From the matrix products of its rounds; where those are small, from how often clients are asked."""
+    if not isinstance(entry.network, MLP):
+        return entry.rounds * ASKED * (1 if isinstance(entry.network, Linear) else CONVOLVED)
     config, width = entry.config, entry.network.width
     first, second = _inputs(entry, options) * width, width * width
-    source = benchmark(options)
+    source = planted(options)
     assert source.available is not None
     clients = len(source.flips)
     size = source.available[0] // clients

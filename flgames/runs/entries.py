@@ -1,4 +1,4 @@
-"""Entries by name: every baseline with its declared values, and every variant of FL Games."""
+"""From names and settings to entries: every method as it is set up for a benchmark, or for data of one's own."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import itertools
 from collections.abc import Iterator, Mapping
 
 from flgames.core.knobs import Plain
+from flgames.core.stopping.early_round import EarlyRound
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import NAMES as BENCHMARKS
-from flgames.data.benchmarks.registry import find
-from flgames.data.own import OWN_DATA
+from flgames.data.benchmarks.registry import benchmark, find
+from flgames.data.benchmarks.sites import Sites
 from flgames.data.own.survey import Kind
 from flgames.errors import UserError, unknown
 from flgames.methods.fedavg import FedAvgConfig
@@ -20,30 +21,57 @@ from flgames.runs.baselines import (
     ALL,
     BASELINES,
     CHOSEN,
+    CHOSEN_ON_REAL_DATA,
+    EARLY,
     GRIDS,
+    IMAGE_RATE,
     LOCAL_STEPS,
     MEASURED,
+    ON_IMAGES,
     ON_OWN_DATA,
+    ON_REAL_TABLES,
+    PLANTED,
     PUBLISHED,
     PUBLISHED_FOR,
+    REAL,
+    REAL_GRIDS,
+    REAL_STEPS,
     SEARCHED,
     STEPS,
     UNDECLARED,
     UNSEARCHED,
 )
 from flgames.runs.entry import Entry
-from flgames.runs.names import DEFAULT, GAMES, NAMES
+from flgames.runs.names import DEFAULT, DEFAULT_ON_REAL_DATA, FL_GAMES, GAMES, LINEAR_GAME, NAMES, SETTLED_GAME
 from flgames.runs.settings import Settings, resolve
+
+
+def real_kind(options: BenchmarkOptions) -> Kind | None:
+    """Of what kind the data of a benchmark are, if they are real; None: a shortcut was planted."""
+    source = benchmark(options)
+    return source.kind if isinstance(source, Sites) else None
+
+
+def kind_of(options: BenchmarkOptions) -> Kind:
+    """What a network for a benchmark must take: the paper's take images as rows of numbers."""
+    return real_kind(options) or "table"
 
 
 def default_names(options: BenchmarkOptions) -> tuple[str, ...]:
     """The names that are compared on a benchmark; authors published values for one of them only."""
-    return tuple(name for name in DEFAULT if name not in PUBLISHED or options == PUBLISHED_FOR)
+    kind = real_kind(options)
+    if kind is None:
+        return tuple(name for name in DEFAULT if name not in PUBLISHED or options == PUBLISHED_FOR)
+    if kind == "images":
+        return (*ON_IMAGES, FL_GAMES)
+    source = benchmark(options)
+    has_core = isinstance(source, Sites) and bool(source.core_columns)
+    return tuple(name for name in DEFAULT_ON_REAL_DATA if has_core or name != "core-only")
 
 
 def is_declared(entry_: Entry, options: BenchmarkOptions) -> bool:
     """Whether an entry is as it is declared for a benchmark, under whatever name."""
-    names = (name for name in NAMES if name not in PUBLISHED)
+    names = (name for name in (*PLANTED, *GAMES) if name not in PUBLISHED)
     return any(entry(name, options).decides() == entry_.decides() for name in names)
 
 
@@ -56,39 +84,66 @@ def entry(name: str, options: BenchmarkOptions) -> Entry:
     """The entry of this name, as it is set up for a benchmark."""
     if name in ALL:
         return baseline(name, options)
-    if name not in GAMES:
+    if name not in NAMES:
         raise unknown("method", name, NAMES)
-    schedule, variant = GAMES[name]
-    chosen = options.model_dump() | {"schedule": schedule, "variant": variant}
-    return game(resolve(chosen)).model_copy(update={"slug": name})
+    kind = real_kind(options)
+    chosen: dict[str, object] = options.model_dump()
+    if name in GAMES:
+        schedule, variant = GAMES[name]
+        chosen |= {"schedule": schedule, "variant": variant} | ({"predictor": "mlp"} if kind == "table" else {})
+    elif kind is None:
+        raise UserError(f"{name} is for real data; {options.benchmark} has the paper's: {', '.join(GAMES)}.")
+    elif kind == "table":
+        chosen |= {"settle": {FL_GAMES: "auto", LINEAR_GAME: "never", SETTLED_GAME: "always"}[name]}
+    elif name != FL_GAMES:
+        raise UserError(f"{name} is for tables, and {options.benchmark} has images.")
+    return game(resolve(chosen), kind or "table").model_copy(update={"slug": name})
 
 
 def baseline(name: str, options: BenchmarkOptions) -> Entry:
     """A baseline with the values that are declared for a benchmark."""
     if options.benchmark not in BENCHMARKS:
         raise unknown("benchmark", options.benchmark, BENCHMARKS)
+    kind = real_kind(options)
+    if kind is not None:
+        return real_baseline(name, kind)
     if name in PUBLISHED:
         if options != PUBLISHED_FOR:
             raise UserError(f"{name} has its authors' values, which are for {PUBLISHED_FOR.benchmark} as it is.")
         return Entry.model_validate({"slug": name, "measure_samples": MEASURED} | PUBLISHED[name])
-    if name not in ALL:
-        raise unknown("baseline", name, ALL)
+    if name not in PLANTED:
+        raise unknown("baseline", name, PLANTED)
     return _baseline(name, CHOSEN.get(options.benchmark, UNSEARCHED).get(name, {}))
 
 
-def baseline_on_own_data(name: str, kind: Kind) -> Entry:
-    """A baseline on data of one's own, with Colored MNIST's values."""
-    if name not in (*ON_OWN_DATA, *UNDECLARED):
-        raise unknown("baseline for own data", name, (*ON_OWN_DATA, *UNDECLARED))
-    declared = _baseline(name, UNSEARCHED.get(name, {}))
-    return declared.model_copy(update={"network": CNN()}) if kind == "images" else declared
+def real_baseline(name: str, kind: Kind, validation: float = presets.VALIDATION) -> Entry:
+    """A baseline on real data: on tables linear, with the values that were chosen on fars; on images with convolutions
+    and Colored MNIST's values."""
+    allowed = (*ON_IMAGES, *UNDECLARED) if kind == "images" else REAL
+    if name not in allowed:
+        raise unknown(f"baseline for {'images' if kind == 'images' else 'tables'}", name, allowed)
+    chosen = UNSEARCHED.get(name, IMAGE_RATE) if kind == "images" else CHOSEN_ON_REAL_DATA.get(name, {})
+    return _real(name, chosen, kind, validation)
 
 
 def trials(name: str) -> Iterator[Entry]:
-    """A baseline with each of the values that the search tries."""
-    grid = GRIDS[name]
+    """A baseline with each of the values that the search tries on planted benchmarks."""
+    for values in _choices(GRIDS[name]):
+        yield _baseline(name, values)
+
+
+def real_trials(name: str, options: BenchmarkOptions) -> Iterator[Entry]:
+    """A method with each of the values that the search tries on real data."""
+    for values in _choices(REAL_GRIDS[name]):
+        if name == FL_GAMES:
+            yield game(resolve(options.model_dump() | values)).model_copy(update={"slug": name})
+        else:
+            yield _real(name, values, "table", presets.VALIDATION)
+
+
+def _choices(grid: Mapping[str, tuple[Plain, ...]]) -> Iterator[dict[str, Plain]]:
     for values in itertools.product(*grid.values()):
-        yield _baseline(name, dict(zip(grid, values, strict=True)))
+        yield dict(zip(grid, values, strict=True))
 
 
 def _baseline(name: str, values: Mapping[str, Plain]) -> Entry:
@@ -102,28 +157,52 @@ def _baseline(name: str, values: Mapping[str, Plain]) -> Entry:
     return Entry.model_validate(common | declared | {"config": config})
 
 
+def _real(name: str, values: Mapping[str, Plain], kind: Kind, validation: float) -> Entry:
+    """All of them take as many steps at most, and return an early round by one rule on samples that were held back."""
+    method = find_method(ON_REAL_TABLES[name]["method"] if name in ON_REAL_TABLES else name)
+    declared = ON_REAL_TABLES.get(name, {"title": method.__name__, "method": name})
+    averaging = name in ("fedavg", "fedprox", "fedgma", "fedmedian")
+    steps = LOCAL_STEPS if averaging else 1
+    config = {**declared.get("config", {}), **({"local_steps": steps} if averaging else {}), **values}
+    rule = EarlyRound(early=EARLY // steps) if validation and method.Config.model_fields.get("learning_rate") else None
+    common = {
+        "slug": name,
+        "rounds": REAL_STEPS // steps,
+        "network": CNN() if kind == "images" else Linear(),
+        "rule": rule,
+        "validation": validation,
+    }
+    return Entry.model_validate(common | declared | {"config": config})
+
+
 def game(settings: Settings, kind: Kind = "table") -> Entry:
     """The game that settings describe; images of one's own get a convolutional network."""
     variable = settings.game.representation == "variable"
+    is_planted = settings.data is None and real_kind(settings.source) is None
     phi_rounds = settings.phi_rounds
     if phi_rounds is None:
         phi_rounds = presets.PHI_ROUNDS if kind == "images" else 0
     if phi_rounds and not variable and kind != "images":
         raise UserError("`phi_rounds` train a phi, and here phi is the identity: choose a v-fl-games variant.")
-    own = settings.benchmark == OWN_DATA
+    network = _network(settings, kind)
+    if settings.game.settle != "never" and not isinstance(network, Linear):
+        raise UserError("`settle` is for linear players: `predictor` must be linear.")
+    if settings.game.settle != "never" and settings.game.full_batch:
+        raise UserError("`settle` weights the samples of mini-batches: leave `full_batch` out.")
     return Entry(
         slug=settings.name,
         title=settings.title,
         method="fl-games",
         config=settings.game.model_dump(),
-        network=_network(settings, kind),
+        network=network,
         rounds=settings.rounds,
         rule=settings.rule,
         warm_start=settings.warm_start,
-        least_warm_start=0 if own else find(settings.benchmark).preset.least_warm_start,
+        least_warm_start=find(settings.benchmark).preset.least_warm_start if is_planted else 0,
         phi_rounds=phi_rounds,
         phi_config=pretraining().model_dump() if phi_rounds else {},
         measure_samples=settings.measure_samples,
+        validation=settings.validation,
     )
 
 
@@ -139,15 +218,15 @@ def _network(settings: Settings, kind: Kind) -> MLP | CNN | Linear:
 
 def pretraining(batch_size: int = 256) -> FedAvgConfig:
     """How phi is trained before a game begins."""
-    declared = baseline_on_own_data("fedavg", "images").config
+    declared = _baseline("fedavg", UNSEARCHED["fedavg"]).config
     return FedAvgConfig.model_validate(declared | {"batch_size": batch_size})
 
 
 def before(entry_: Entry) -> Entry:
-    """What is played before a game begins, to train its phi: FedAvg, on the same network."""
-    declared = baseline_on_own_data("fedavg", "images")
+    """What is played before a game begins, to train its phi: FedAvg, on the same network and the same samples."""
+    declared = _baseline("fedavg", UNSEARCHED["fedavg"])
     what = {"slug": "phi", "title": "FedAvg, for phi", "network": entry_.network, "rounds": entry_.phi_rounds}
-    return declared.model_copy(update=what | {"config": entry_.phi_config})
+    return declared.model_copy(update=what | {"config": entry_.phi_config, "validation": entry_.validation})
 
 
 def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:
@@ -155,9 +234,13 @@ def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:
     own = game(settings, kind)
     if settings.against == "none":
         return [own]
-    other = (
-        baseline_on_own_data(settings.against, kind) if settings.data else baseline(settings.against, settings.source)
-    )
-    if settings.predictor == "linear" and other.network == MLP():
+    if settings.data is None and real_kind(settings.source) is None:
+        other = baseline(settings.against, settings.source)
+    else:
+        if settings.data is not None and settings.against not in (*ON_OWN_DATA, *UNDECLARED):
+            raise unknown("baseline for own data", settings.against, (*ON_OWN_DATA, *UNDECLARED))
+        other = real_baseline(settings.against, kind, settings.validation)
+    linear = isinstance(own.network, Linear)
+    if kind == "table" and linear != isinstance(other.network, Linear) and other.method != "logistic":
         other = other.model_copy(update={"network": own.network})  # a comparison on equal terms
     return [other.model_copy(update={"rounds": settings.against_rounds or other.rounds}), own]

@@ -13,10 +13,11 @@ from flgames.core.stopping.rule import SavedRule
 from flgames.data.benchmarks.benchmark import Benchmark
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import benchmark
+from flgames.data.benchmarks.sites import Sites
 from flgames.data.benchmarks.spurious import Removed
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
-from flgames.methods.registry import config_of, make
+from flgames.methods.registry import config_of, find, make
 from flgames.models.architecture import Weights
 from flgames.models.networks import CNN, MLP, Linear
 
@@ -48,6 +49,8 @@ class Entry(BaseModel):
     """Removed: images without the spurious feature."""
     side: int | None = None
     """Pixels a side, where a method's authors used others than the benchmark."""
+    validation: float = Field(default=0.0, ge=0, lt=1)
+    """The share of every training client's samples that is held back."""
     probe_every: int = Field(default=0, ge=0)
     """Look at the unseen client every so many rounds, for a curve; nothing that plays can see it."""
 
@@ -63,11 +66,11 @@ class Entry(BaseModel):
     def is_federated(self) -> bool:
         return self.clients == "apart"
 
-    def benchmark(self, options: BenchmarkOptions) -> Benchmark:
+    def benchmark(self, options: BenchmarkOptions) -> Benchmark | Sites:
         """The benchmark as this entry sees it."""
         source = benchmark(options.model_copy(update={"side": self.side}) if self.side else options)
         if self.feature == "removed":
-            source = replace(source, feature=Removed(source.feature))
+            source = source.core() if isinstance(source, Sites) else replace(source, feature=Removed(source.feature))
         return replace(source, pooled=True) if self.clients == "pooled" else source
 
     def make(self, input_shape: tuple[int, ...], classes: int, first_phi: Weights | None = None) -> Method:
@@ -86,4 +89,16 @@ class Entry(BaseModel):
         apart = {"slug", "title", "config", "network", "rule", "phi_config"}
         decides: dict[str, object] = self.model_dump(mode="json", exclude=apart, exclude_defaults=True)
         decides |= self.rule.values() if self.rule else {}
-        return decides | {"rules": dict(self.config), "network": self.network.model_dump(mode="json")}
+        return decides | {"rules": self._rules(), "network": self.network.model_dump(mode="json")}
+
+    def _rules(self) -> dict[str, Plain]:
+        """The configuration, without knobs that came later and are as they are by default."""
+        fields = find(self.method).Config.model_fields
+        unused = {
+            name
+            for name, info in fields.items()
+            if isinstance(info.json_schema_extra, dict)
+            and info.json_schema_extra.get("later")
+            and self.config[name] == info.default
+        }
+        return {name: value for name, value in self.config.items() if name not in unused}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from torch import nn
 
 from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.benchmarks.sites import Sites
 from flgames.data.own.source import OwnOptions
 from flgames.data.own.survey import Layout
 from flgames.errors import UserError, unknown
@@ -27,10 +29,13 @@ class LoadedModel:
     result: Result
     ensemble: Ensemble
 
-    @property
+    @cached_property
     def layout(self) -> Layout | None:
-        """How own data must look; a benchmark has none."""
-        return self.match.options.layout if isinstance(self.match.options, OwnOptions) else None
+        """How real data must look; a planted benchmark has none."""
+        if isinstance(self.match.options, OwnOptions):
+            return self.match.options.layout
+        source = self.match.entry.benchmark(self.match.options)
+        return source.data(self.match.seed).layout if isinstance(source, Sites) else None
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -38,8 +43,11 @@ class LoadedModel:
         options = self.match.options
         if not isinstance(options, BenchmarkOptions):
             return options.layout.classes
+        source = self.match.entry.benchmark(options)
+        if isinstance(source, Sites):
+            return source.class_names
         labels: dict[int, list[str]] = {}
-        for kind, label in self.match.entry.benchmark(options).labels.items():
+        for kind, label in source.labels.items():
             if label is not None:
                 labels.setdefault(label, []).append(kind)
         return tuple(" or ".join(labels[number]) for number in sorted(labels))
@@ -47,7 +55,8 @@ class LoadedModel:
     @property
     def exported(self) -> ExportedModel:
         """With its preprocessing, as others use it."""
-        return ExportedModel(self.layout.ready if self.layout else nn.Identity(), self.ensemble)
+        ready = self.layout.ready if self.layout else nn.Identity()
+        return ExportedModel(ready, self.ensemble, self.result.temperature)
 
 
 def load(path: Path, method: str | None = None, seed: int | None = None, holdout: str | None = None) -> LoadedModel:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from flgames.data.benchmarks.benchmark import BenchmarkData
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import benchmark
+from flgames.data.benchmarks.sites import SitesData
 from flgames.data.own.source import OwnData, OwnOptions
 from flgames.errors import UserError
 from flgames.runs.entry import Entry
@@ -24,7 +25,7 @@ class Match(BaseModel):
     entry: Entry
     seed: int
 
-    def data(self) -> BenchmarkData | OwnData:
+    def data(self) -> BenchmarkData | SitesData | OwnData:
         """The data as the entry sees them. Images are loaded here, so ask once and hand them on."""
         if isinstance(self.options, BenchmarkOptions):
             return self.entry.benchmark(self.options).data(self.seed)
@@ -47,18 +48,18 @@ class Match(BaseModel):
     def players(self) -> tuple[str, ...]:
         """Who trains, where clients are apart."""
         options = self.options
-        return options.players if isinstance(options, OwnOptions) else tuple(benchmark(options).flips)
+        return options.players if isinstance(options, OwnOptions) else benchmark(options).players
 
     @property
     def holdout(self) -> str | None:
-        """Whom of own data nobody trains on; a benchmark's unseen client has no such name."""
-        return self.options.holdout if isinstance(self.options, OwnOptions) else None
+        """Whom of own data nobody trains on, as one name; a benchmark has no such name for its unseen clients."""
+        return "+".join(self.options.holdout) or None if isinstance(self.options, OwnOptions) else None
 
     @property
     def what(self) -> dict[str, object]:
         """Everything that decides the result; names don't."""
         named = {"benchmark": self.options.benchmark}
-        options = named | self.options.model_dump(mode="json", exclude_defaults=True)
+        options = named | self.options.decides()
         return {"benchmark": options, "entry": self.entry.decides(), "seed": self.seed}
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flgames.runs.baselines import ALL
+from flgames.runs.baselines import ALL, PLANTED, REAL
 from flgames.runs.presets import VARIANTS
 
 SCHEDULES = {"sequential": "clockwise", "parallel": "simultaneous"}
@@ -11,7 +11,17 @@ SCHEDULES = {"sequential": "clockwise", "parallel": "simultaneous"}
 GAMES = {f"{called}-{variant}": (schedule, variant) for variant in VARIANTS for called, schedule in SCHEDULES.items()}
 """Every variant of FL Games by the name of its row."""
 
-NAMES = (*ALL, *GAMES)
+FL_GAMES = "fl-games"
+"""FL Games as real data have it by default."""
 
-DEFAULT = (*ALL, *(name for name, (_, variant) in GAMES.items() if variant.startswith("f-")))
-"""What is compared unless others are asked for. The variants that learn phi take minutes to hours each."""
+LINEAR_GAME, SETTLED_GAME = "linear-game", "settled-game"
+"""The two that it decides between: linear players as they are, and on weighted samples always."""
+
+NAMES = (*ALL, *GAMES, FL_GAMES, LINEAR_GAME, SETTLED_GAME)
+
+DEFAULT = (*PLANTED, *(name for name, (_, variant) in GAMES.items() if variant.startswith("f-")))
+"""What is compared on planted benchmarks unless others are asked for. The variants that learn phi take minutes to
+hours each."""
+
+DEFAULT_ON_REAL_DATA = (*REAL, FL_GAMES)
+"""And on real data."""

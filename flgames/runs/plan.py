@@ -14,15 +14,12 @@ from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.own.files import likely_kind
 from flgames.data.own.source import OwnOptions
 from flgames.data.own.survey import Kind, Survey
-from flgames.runs.entries import entries
+from flgames.runs.entries import entries, kind_of
 from flgames.runs.entry import Entry
 from flgames.runs.match import Match
 from flgames.runs.settings import Settings
 
 FORMAT = 1
-
-EACH = "each"
-"""Hold out every client in turn."""
 
 
 class Plan(BaseModel):
@@ -63,7 +60,7 @@ def make_plan(settings: Settings, surveys: Mapping[str, Survey] | None = None) -
 
 def likely_entries(settings: Settings) -> list[Entry]:
     """The entries of a run before anything is read: of what kind own data are is guessed from their files."""
-    kind: Kind = likely_kind(Path(settings.data), settings.target) if settings.data else "table"
+    kind: Kind = likely_kind(Path(settings.data), settings.roles) if settings.data else kind_of(settings.source)
     return entries(settings, kind)
 
 
@@ -71,9 +68,9 @@ def _sources(
     settings: Settings, surveys: Mapping[str, Survey] | None
 ) -> Iterator[tuple[BenchmarkOptions | OwnOptions, Kind]]:
     if settings.data is None:
-        yield settings.source, "table"
+        yield settings.source, kind_of(settings.source)
         return
     assert surveys is not None
-    for holdout in surveys if settings.holdout == EACH else [settings.holdout]:
-        options = OwnOptions.of(settings.data, settings.target, settings.source.side, holdout, surveys)
+    for holdout in [(name,) for name in surveys] if settings.holds_out_each else [settings.holdout]:
+        options = OwnOptions.of(settings.data, settings.roles, settings.source.side, holdout, surveys)
         yield options, options.layout.kind

@@ -1,6 +1,7 @@
-"""What the paper fixes per variant and per benchmark, and where its game is stopped.
+"""What the paper fixes per variant and per benchmark, and where its game is stopped; and what real data get.
 
-A benchmark's own values are declared with the benchmark. docs/decisions.md (9) says where thresholds come from.
+A planted benchmark's own values are declared with the benchmark. docs/decisions.md (9) says where thresholds come from.
+Real data are own data, and benchmarks that nobody here made: docs/real-data.md says why they get what they get.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from flgames.core.knobs import Plain
-from flgames.core.stopping.best_round import PATIENCE
 from flgames.core.stopping.rule import NEVER
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import GamePreset, find
-from flgames.data.own import OWN_DATA
+from flgames.data.own.survey import Kind
 from flgames.errors import unknown
 from flgames.methods.fl_games.config import FLGamesConfig
 
-__all__ = ["PATIENCE", "PHI_ROUNDS", "VARIANTS", "defaults", "stop_below", "title_of", "variant_of"]
+VALIDATION = 0.2
+"""The share of every training client's samples that is held back, of real data."""
 
 
 class Variant(NamedTuple):
@@ -40,8 +41,21 @@ VARIANTS = {
 
 SCHEDULE_TITLES = {"clockwise": "Sequential", "simultaneous": "Parallel", "random": "Random"}
 
-ON_OWN_DATA = GamePreset(learning_rates=(3e-3, 3e-3, 2.5e-5))
+ON_REAL_DATA = GamePreset(learning_rates=(3e-3, 3e-3, 2.5e-5))
 """Ours: the paper's rate is too slow there for a shortcut to cancel."""
+
+LINEAR_ON_TABLES: Mapping[str, Plain] = {
+    "predictor": "linear",
+    "settle": "auto",
+    "learning_rate": 1e-2,
+    "rounds": 600,
+    "early": 200,
+}
+"""Ours, by the search on fars (``flgames search fars``): linear players, settled where the clients' own heads disagree
+about most of what they say, and stopped early."""
+
+PATIENCE: Mapping[str, Plain] = {"patience": 100}
+"""All other games on real data return their best round, and stop so many rounds after it."""
 
 ROUNDS = {"fixed": 500, "variable": 1000, "fast": 500}
 """A variable phi takes every other round, and the paper's V variants need up to 630, the Fast ones up to 460; a round
@@ -63,11 +77,23 @@ def title_of(config: FLGamesConfig) -> str:
     return f"{SCHEDULE_TITLES[config.schedule]} {VARIANTS[variant_of(config)].title}"
 
 
-def defaults(benchmark: str, variant: str) -> dict[str, object]:
-    """The settings that a benchmark and a variant imply."""
+def on_benchmark(benchmark: str, variant: str) -> dict[str, object]:
+    """The settings that a planted benchmark and a variant imply."""
+    return _defaults(find(benchmark).preset, variant)
+
+
+def on_real_data(kind: Kind, variant: str, predictor: str | None = None) -> dict[str, object]:
+    """The settings that real data of a kind imply: linear players for tables, unless others are asked for."""
+    implied = _defaults(ON_REAL_DATA, variant) | {"validation": VALIDATION}
+    is_fixed = VARIANTS[variant].knobs["representation"] == "fixed"
+    if kind == "table" and is_fixed and predictor in (None, "linear"):
+        return {**implied, **LINEAR_ON_TABLES}
+    return {**implied, **PATIENCE}
+
+
+def _defaults(preset: GamePreset, variant: str) -> dict[str, object]:
     if variant not in VARIANTS:
         raise unknown("variant", variant, VARIANTS)
-    preset = ON_OWN_DATA if benchmark == OWN_DATA else find(benchmark).preset
     knobs = VARIANTS[variant].knobs
     fixed, predictor, phi = preset.learning_rates
     is_variable = knobs["representation"] == "variable"

@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import fmean
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from flgames.core.figures import Figures
 from flgames.core.records import GameResult
 from flgames.evaluation.profile import InvarianceProfile
 from flgames.files import write_json
 
-
-class HeldOutResult(BaseModel):
-    """How a model does on a client of one's own that nobody trained on."""
-
-    model_config = ConfigDict(frozen=True)
-
-    unseen: float
-    client: str
-    confusion: list[list[int]]
+SOMETIMES = ("profile", "unseen_clients", "held_back", "finding")
+"""What not every kind of data has."""
 
 
 class Result(GameResult):
-    """How a game ended, and what its model does on the client that nobody trained on."""
+    """How a game ended, and what its model does on clients that nobody trained on."""
 
     input_shape: tuple[int, ...]
     profile: InvarianceProfile | None = None
-    """Of a benchmark, whose spurious feature is known."""
-    held_out: HeldOutResult | None = None
-    """Of own data, if a client was held out."""
+    """Of a benchmark whose spurious feature is known."""
+    unseen_clients: dict[str, Figures] = Field(default_factory=dict)
+    """Of real data, if clients were held out."""
 
     @model_validator(mode="before")
     @classmethod
@@ -43,14 +38,16 @@ class Result(GameResult):
 
     def saved(self) -> dict[str, object]:
         """As it is written: without what this kind of data does not have."""
-        lacks = {name for name in ("profile", "held_out") if getattr(self, name) is None}
+        lacks = {name for name in SOMETIMES if not getattr(self, name)}
+        lacks |= set() if self.held_back else {"temperature"}
         return self.model_dump(mode="json", exclude=lacks)
 
     @property
     def unseen(self) -> float | None:
-        """Accuracy on the client that nobody trained on, if there is one."""
-        seen = self.profile or self.held_out
-        return seen.unseen if seen else None
+        """Accuracy on the client that nobody trained on, if there is one; of several, the mean."""
+        if self.profile:
+            return self.profile.unseen
+        return fmean(each.accuracy for each in self.unseen_clients.values()) if self.unseen_clients else None
 
 
 class ProbeRecord(BaseModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import torch
 
@@ -16,20 +17,24 @@ from flgames.core.method import Method
 from flgames.core.records import RoundRecord
 from flgames.data.benchmarks.benchmark import BenchmarkData
 from flgames.data.benchmarks.clients import HeldOut
+from flgames.data.benchmarks.sites import SitesData
 from flgames.data.own.records import Unseen
 from flgames.data.own.source import OwnData, surveys_of
 from flgames.data.own.survey import Survey
 from flgames.data.samples import Clients, input_shape
 from flgames.devices import chosen_device
-from flgames.evaluation.confusion import Rates
-from flgames.evaluation.profile import InvarianceProfile, confusion_on, invariance_profile
+from flgames.evaluation.profile import InvarianceProfile, invariance_profile
+from flgames.evaluation.unseen import figures_on
 from flgames.models.architecture import Weights, phi_of
 from flgames.models.ensemble import PLAYER, Ensemble
 from flgames.runs.entries import before
 from flgames.runs.entry import Entry
 from flgames.runs.folder import GameFolder, RunFolder
 from flgames.runs.match import Match
-from flgames.runs.result import HeldOutResult, ProbeRecord, Result
+from flgames.runs.result import ProbeRecord, Result
+
+Data = BenchmarkData | SitesData | OwnData
+"""What a match is played on."""
 
 
 class Interrupted(Exception):
@@ -39,7 +44,7 @@ class Interrupted(Exception):
 def set_up(entry: Entry, clients: Clients, classes: int, seed: int, device: torch.device) -> Play:
     """A game in this process that has not been played yet. It is given training clients, and nothing else."""
     method = entry.make(input_shape(clients), classes)
-    return _play(entry, method, LocalFederation.of(method, clients, seed, device), seed)
+    return _play(entry, method, LocalFederation.of(method, clients, seed, device, entry.validation), seed)
 
 
 def _play(
@@ -106,10 +111,10 @@ class Runner:
     timeout: float | None = None
     min_clients: int = 1
 
-    def play(self, folder: GameFolder, match: Match, data: BenchmarkData | OwnData | None = None) -> None:
+    def play(self, folder: GameFolder, match: Match, data: Data | None = None) -> None:
         """A match to its end, from where its folder says that it stands.
 
-        Of the held-out client only measures are taken, and only into files. ``data`` are those of the match, if they
+        Of unseen clients only measures are taken, and only into files. ``data`` are those of the match, if they
         are at hand.
         """
         entry = match.entry
@@ -128,13 +133,14 @@ class Runner:
         self._run(folder, match, play, data)
         federation.close()
 
-    def _federation(self, match: Match, method: Method, data: BenchmarkData | OwnData) -> Federation:
+    def _federation(self, match: Match, method: Method, data: Data) -> Federation:
         if self.connect:
             return self.connect(match)
-        return LocalFederation.of(method, data.training_clients(), match.seed, self.device)
+        clients, validation = data.training_clients(), match.entry.validation
+        return LocalFederation.of(method, clients, match.seed, self.device, validation)
 
-    def _run(self, folder: GameFolder, match: Match, play: Play, data: BenchmarkData | OwnData) -> None:
-        held_out = data.held_out_client()
+    def _run(self, folder: GameFolder, match: Match, play: Play, data: Data) -> None:
+        unseen = data.unseen_clients()
         for each in self.callbacks:
             each.on_start(info_of(match, folder))
 
@@ -143,8 +149,8 @@ class Runner:
 
         def after_round() -> None:
             probe_every = match.entry.probe_every or self.probe_every
-            if held_out and probe_every and play.next_round % probe_every == 0:
-                folder.append(_probed(play.next_round - 1, play.ensemble(), held_out, self.device))
+            if unseen and probe_every and play.next_round % probe_every == 0:
+                folder.append(_probed(play.next_round - 1, play.ensemble(), unseen, self.device))
             every = self.checkpoint_every
             if play.next_round % every == 0 if every else folder.is_due(self.checkpoint_seconds):
                 save()
@@ -153,14 +159,14 @@ class Runner:
             save()
             raise Interrupted
         ensemble = play.chosen()
-        profile, on_unseen = _on_held_out(ensemble, held_out, self.device)
-        ended = play.result(folder.measures()).model_dump()
-        result = Result(**ended, input_shape=data.input_shape, profile=profile, held_out=on_unseen)
+        ended = play.result(folder.measures())
+        measured = _on_unseen(ensemble, unseen, self.device, ended.temperature)
+        result = Result.model_validate(ended.model_dump() | {"input_shape": data.input_shape} | measured)
         folder.finish(ensemble.tensors(), result)
         for each in self.callbacks:
             each.on_end(result)
 
-    def _trained_phi(self, folder: GameFolder, match: Match, data: BenchmarkData | OwnData) -> Weights:
+    def _trained_phi(self, folder: GameFolder, match: Match, data: Data) -> Weights:
         """phi as FedAvg has trained it, in a match of its own that comes before."""
         ((before_it, first),) = phi_game(match, folder)
         if not first.has_ended:
@@ -196,7 +202,7 @@ def play_run(
     """
     settings = run.settings
     if not run.is_planned:
-        run.add_surveys(survey() if survey else surveys_of(str(settings.data), settings.target))
+        run.add_surveys(survey() if survey else surveys_of(str(settings.data), settings.roles))
     run.keep_plan()
     torch.set_num_threads(settings.threads)
     runner = Runner(
@@ -215,20 +221,24 @@ def play_run(
             runner.play(folder, match)
 
 
-def _on_held_out(
-    model: Ensemble, held_out: HeldOut | Unseen | None, device: torch.device
-) -> tuple[InvarianceProfile | None, HeldOutResult | None]:
-    """What is measured on the client that nobody trains on: the invariance profile of a benchmark, counts of own
-    data."""
-    if held_out is None:
-        return None, None
-    if isinstance(held_out, HeldOut):
-        return invariance_profile(model, held_out, device), None
-    confusion = confusion_on(model, held_out, device)
-    accuracy = Rates.of(confusion).accuracy
-    return None, HeldOutResult(unseen=accuracy, client=held_out.name, confusion=confusion.tolist())
+def _on_unseen(
+    model: Ensemble, unseen: Sequence[HeldOut | Unseen], device: torch.device, temperature: float = 1.0
+) -> dict[str, object]:
+    """What is measured where nobody trained: the invariance profile of a planted benchmark, figures of real clients."""
+    found: dict[str, object] = {}
+    figures = {}
+    for each in unseen:
+        if isinstance(each, HeldOut):
+            found["profile"] = invariance_profile(model, each, device)
+        else:
+            figures[each.name] = figures_on(model, each, device, temperature)
+    return found | ({"unseen_clients": figures} if figures else {})
 
 
-def _probed(round_: int, model: Ensemble, held_out: HeldOut | Unseen, device: torch.device) -> ProbeRecord:
-    seen = next(found for found in _on_held_out(model, held_out, device) if found is not None)
-    return ProbeRecord.model_validate({"round": round_} | seen.model_dump(mode="json"))
+def _probed(round_: int, model: Ensemble, unseen: Sequence[HeldOut | Unseen], device: torch.device) -> ProbeRecord:
+    seen = _on_unseen(model, unseen, device)
+    if isinstance(profile := seen.get("profile"), InvarianceProfile):
+        return ProbeRecord.model_validate({"round": round_} | profile.model_dump(mode="json"))
+    figures = seen["unseen_clients"]
+    assert isinstance(figures, dict)
+    return ProbeRecord(round=round_, unseen=fmean(each.accuracy for each in figures.values()))

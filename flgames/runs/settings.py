@@ -11,16 +11,17 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
 from flgames.core.knobs import PHI, STOP, Plain
 from flgames.core.stopping.rule import NEVER, SavedRule, StoppingRule, rule_from, rules
-from flgames.data.benchmarks.options import WHAT, BenchmarkOptions
+from flgames.data.benchmarks.options import DATA, WHAT, BenchmarkOptions
 from flgames.data.own import OWN_DATA
+from flgames.data.own.survey import Kind, Roles
 from flgames.errors import UserError, unknown
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.models.networks import Initialisation, PredictorName
@@ -36,6 +37,19 @@ MOST_THREADS = 8
 
 Values = dict[str, Plain | tuple[float, ...]]
 """Settings as people write them: flat, by name."""
+
+EACH = "each"
+"""Hold out every client in turn."""
+
+
+def _names(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(name.strip() for name in value.split(",") if name.strip())
+    return () if value is None else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
+"""Names; where only text can be written, with commas between them."""
 
 Model = TypeVar("Model", bound=BaseModel)
 Made = TypeVar("Made")
@@ -76,7 +90,7 @@ class Settings(BaseModel):
         default="mlp",
         description="A player's network on tables and benchmarks: mlp, the paper's perceptron, or linear, one layer on "
         "the inputs. Of linear players clients are told the mean only, so that traffic grows with their number, not "
-        "with its square.",
+        "with its square. Default: linear for real tables, mlp for the paper's benchmarks.",
         json_schema_extra=WHAT,
     )
     initialisation: Initialisation = Field(
@@ -95,11 +109,25 @@ class Settings(BaseModel):
         description="The column of the tables that is to be predicted. Default for .npz: y.",
         json_schema_extra=OWN,
     )
-    holdout: str | None = Field(
+    group_column: str | None = Field(
         default=None,
-        description="The client that nobody trains on, to see how the model does where it has never been; each "
-        "holds out every client in turn. Default: none.",
-        json_schema_extra=OWN | {"only once": True},
+        description="The column of the tables that says whose a row is, such as a patient: rows of one are trained on "
+        "or held back together. It is no input.",
+        json_schema_extra=OWN,
+    )
+    holdout: Names = Field(
+        default=(),
+        description="A client that nobody trains on, to see how the model does where it has never been. Give it more "
+        "than once to hold out several; each holds out every client in turn. Default: none.",
+        json_schema_extra=OWN | {"several": True},
+    )
+    validation: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="The share of every training client's samples that is held back: nothing is learnt from them, and "
+        "training clients' figures are on them. Default: 0.2 for real data, 0 for the paper's benchmarks.",
+        json_schema_extra=DATA,
     )
     phi_rounds: int | None = Field(
         default=None,
@@ -195,7 +223,19 @@ class Settings(BaseModel):
 
     @property
     def title(self) -> str:
-        return presets.title_of(self.game)
+        """As the paper's tables call it, and what is ours in it."""
+        ours = [", linear players"] if self.predictor == "linear" else []
+        ours += [", settling"] if self.game.settle != "never" else []
+        return presets.title_of(self.game) + "".join(ours)
+
+    @property
+    def roles(self) -> Roles:
+        """Which columns of own tables are no inputs."""
+        return Roles(target=self.target, group=self.group_column)
+
+    @property
+    def holds_out_each(self) -> bool:
+        return self.holdout == (EACH,)
 
     @property
     def all_seeds(self) -> range:
@@ -231,10 +271,7 @@ def resolve(given: Mapping[str, object], file: Path | None = None) -> Settings:
     own = chosen.get("data") is not None
     if own and "benchmark" in chosen and chosen["benchmark"] != OWN_DATA:
         raise UserError("`data` is instead of `benchmark`: leave one of them out.")
-    benchmark = OWN_DATA if own else str(chosen.get("benchmark", BenchmarkOptions.model_fields["benchmark"].default))
-    variant = str(chosen.get("variant", Settings.model_fields["variant"].default))
-    values = presets.defaults(benchmark, variant) | chosen | {"benchmark": benchmark}
-    return _on_own_data(values, chosen) if own else _on_benchmark(values)
+    return _on_own_data(chosen) if own else _on_benchmark(chosen)
 
 
 def _has_rule(values: Mapping[str, object], usual: str) -> bool:
@@ -242,32 +279,56 @@ def _has_rule(values: Mapping[str, object], usual: str) -> bool:
     return usual in values or any(values.get(each.chosen_by) not in (None, NEVER) for each in rules().values())
 
 
-def _on_benchmark(values: dict[str, object]) -> Settings:
-    from flgames.data.benchmarks.registry import benchmark as benchmark_of
+def _variant(chosen: Mapping[str, object]) -> str:
+    return str(chosen.get("variant", Settings.model_fields["variant"].default))
 
+
+def _on_benchmark(chosen: Mapping[str, object]) -> Settings:
+    from flgames.data.benchmarks.registry import benchmark as benchmark_of
+    from flgames.data.benchmarks.sites import Sites
+
+    for name in ("target", "group_column", "holdout"):
+        if chosen.get(name):
+            raise UserError(f"`{name}` is for data of your own: give `data` too.")
+    options = {name: value for name, value in chosen.items() if name in BenchmarkOptions.model_fields}
+    source = benchmark_of(checked(BenchmarkOptions, options))  # refuses options that this benchmark does not have
+    if isinstance(source, Sites):
+        return validated({**_implied(source.kind, chosen), **chosen, "benchmark": source.name})
+    values = {**presets.on_benchmark(source.name, _variant(chosen)), **chosen, "benchmark": source.name}
     of_rules = {name for each in rules().values() for name in each.knobs()}
     bare = validated({name: value for name, value in values.items() if name not in of_rules})
-    benchmark_of(bare.source)  # refuses options that this benchmark does not have
     if not _has_rule(values, "stop_below"):
         values |= {"stop_below": presets.stop_below(bare.source, bare.game)}
-    settings = validated(values)
-    if settings.target or settings.holdout:
-        raise UserError("`target` and `holdout` are for data of your own: give `data` too.")
-    return settings
+    return validated(values)
 
 
-FOR_BENCHMARKS = ("flips", "sizes", "classes", "pixels", "sprites")
+def _implied(kind: Kind, chosen: Mapping[str, object]) -> dict[str, object]:
+    """What real data imply; of its rule nothing, if another one is chosen."""
+    predictor = chosen.get("predictor")
+    implied = presets.on_real_data(kind, _variant(chosen), str(predictor) if predictor else None)
+    usual = next(each for each in rules().values() if each.chosen_by in implied)
+    return {name: value for name, value in implied.items() if not (name == usual.chosen_by and _has_rule(chosen, name))}
 
 
-def _on_own_data(values: dict[str, object], chosen: Mapping[str, object]) -> Settings:
+FOR_BENCHMARKS = ("flips", "sizes", "classes", "pixels", "sprites", "train", "draw", "states")
+
+
+def _on_own_data(chosen: Mapping[str, object]) -> Settings:
+    from flgames.data.own.files import likely_kind
+
     for name in FOR_BENCHMARKS:
         if name in chosen:
             raise UserError(f"`{name}` is for benchmarks; your own data are as they are.")
-    if not _has_rule(values, "patience"):
-        values |= {"patience": presets.PATIENCE}
-    settings = validated(values)
-    folder = Path(str(settings.data))
+    folder = Path(str(chosen["data"]))
+    roles = Roles(target=_text(chosen, "target"), group=_text(chosen, "group_column"))
+    settings = validated({**_implied(likely_kind(folder, roles), chosen), **chosen, "benchmark": OWN_DATA})
+    if EACH in settings.holdout and not settings.holds_out_each:
+        raise UserError(f"`holdout` {EACH} is for every client in turn: name no others beside it.")
     return settings.model_copy(update={"data": str(folder.absolute())}) if folder.exists() else settings
+
+
+def _text(chosen: Mapping[str, object], name: str) -> str | None:
+    return str(chosen[name]) if chosen.get(name) is not None else None
 
 
 def checked(model: type[Model], values: Mapping[str, object]) -> Model:

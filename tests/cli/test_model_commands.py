@@ -97,7 +97,7 @@ def test_other_clients_are_measured(scans: tuple[Path, Path], trials: tuple[Path
 
 def test_a_benchmark_s_model_is_measured_on_another(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    short = ("--rounds", 2, "--stop-below", "never", "--against", "none", "--threads", 1)
+    short = ("--rounds", 2, "--stop-below", "never", "--against", "none", "--threads", 1, "--sprites", "rendered")
     assert run("play", *short, "--out", out).exit_code == 0
     result = run("evaluate", out, "--benchmark", "colored-digits")
     assert result.exit_code == 0, result.output

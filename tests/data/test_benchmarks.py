@@ -20,14 +20,14 @@ from flgames.core.stopping.stop_below import StopBelow
 from flgames.data.benchmarks.benchmark import HELD_OUT, Benchmark, Portion
 from flgames.data.benchmarks.digits import FILE, digits
 from flgames.data.benchmarks.images import ImageSet
-from flgames.data.benchmarks.registry import NAMES, by_name
+from flgames.data.benchmarks.registry import by_name
 from flgames.data.benchmarks.spurious import Colour, Patch
 from flgames.data.samples import ArraySamples
 from flgames.errors import UserError
 from flgames.runs.entries import entries
 from flgames.runs.runner import set_up
 from flgames.runs.settings import resolve
-from tests.benchmarks import at_hand
+from tests.benchmarks import PLANTED, RENDERED, at_hand
 
 SIZES = {
     "colored-digits": ([650, 650], 497),
@@ -45,7 +45,7 @@ SHAPES = {
     "colored-dsprites": (2, 64, 64),
 }
 
-EXTENDED: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in NAMES] + [
+EXTENDED: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in PLANTED] + [
     ("colored-mnist", {"classes": 5}),
     ("colored-mnist", {"classes": 10, "clients": 10}),
     ("colored-fashion-mnist", {"classes": 5, "flips": "5-uneven"}),
@@ -65,7 +65,7 @@ def close(measured: float, intended: float, samples: int) -> bool:
     return abs(measured - intended) <= 4.5 * math.sqrt(intended * (1 - intended) / samples)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PLANTED)
 def test_sizes_and_shapes(name: str) -> None:
     source = at_hand(name)
     clients, held_out = source.training_clients(0), source.held_out_client(0)
@@ -107,7 +107,7 @@ def test_labels_and_codes_move_to_the_next_class_only(name: str, options: dict[s
         assert set(np.unique(portion.labels)) == set(range(source.classes))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PLANTED)
 def test_train_and_test_share_no_image_and_clients_share_no_row(name: str) -> None:
     data = at_hand(name).data(0)
     train = {image.tobytes() for image in data.images.train_images}
@@ -230,6 +230,10 @@ def test_uneven_sizes() -> None:
         ({"benchmark": "spurious-cifar10", "classes": 10}, "spurious-cifar10 has no `classes` 10"),
         ({"benchmark": "colored-dsprites", "pixels": "binary"}, "colored-dsprites has no `pixels` binary"),
         ({"benchmark": "colored-mnist", "side": 20}, "a side of 28 or 14 pixels; `side` 20 can't be had"),
+        ({"benchmark": "colored-mnist", "train": "CA,TX"}, "colored-mnist has no `train` CA,TX: leave it out"),
+        ({"draw": 1}, "colored-digits has no `draw` 1"),
+        ({"states": 3}, "colored-digits has no `states` 3"),
+        ({"benchmark": "fars"}, "fars has real sites and no planted feature"),
         ({"benchmark": "coloured-mnist"}, "Did you mean 'colored-mnist'?"),
     ],
 )
@@ -310,7 +314,7 @@ print(digest("colored-digits"), digest("colored-dsprites"))
 
 def digest(name: str) -> str:
     """Of everything that a seed decides."""
-    source = by_name(name, classes=2, clients=3)
+    source = by_name(name, classes=2, clients=3, **RENDERED.get(name, {}))
     found = hashlib.sha256()
     for client, portion in portions(source, seed=7).items():
         found.update(client.encode())

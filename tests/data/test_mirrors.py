@@ -22,9 +22,10 @@ import trustme
 
 from flgames.data.benchmarks import mirrors, published
 from flgames.data.benchmarks.formats import IDX_FILES, read_idx_files
+from flgames.data.benchmarks.image_sets import ALL, CIFAR10
 from flgames.data.benchmarks.images import ImageSet
 from flgames.data.benchmarks.mirrors import DebianPackage, Folder, Listener, Mirror, NpmPackage, Source
-from flgames.data.benchmarks.published import ALL, CIFAR10, Published
+from flgames.data.benchmarks.published import Published
 from flgames.data.benchmarks.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE, is_offline
 from flgames.errors import UserError
 
@@ -51,9 +52,9 @@ def write_idx(folder: Path, images: ImageSet = TOY, zipped: bool = True) -> Path
     return folder
 
 
-def toy(*elsewhere: Source, images: ImageSet = TOY) -> Published:
+def toy(*elsewhere: Source, images: ImageSet = TOY) -> Published[ImageSet]:
     return Published(
-        name="toy", title="Toy", sha256=images.sha256(), read=read_idx_files, files="the idx files",
+        name="toy", title="Toy", sha256=images.sha256(), read=read_idx_files, load=ImageSet.load, files="the idx files",
         sign="train-images-idx3-ubyte*", homes=("toy", "Toy/raw"), elsewhere=elsewhere,
     )  # fmt: skip
 
@@ -93,7 +94,7 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Path], str]]:
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], str]]:
     """Serve a folder on loopback over HTTPS, with a certificate that requests trusts."""
     authority = trustme.CA()
     running = []
@@ -108,8 +109,9 @@ def serve() -> Iterator[Callable[[Path], str]]:
         running.append(server)
         return f"https://localhost:{server.server_port}/"
 
-    with authority.cert_pem.tempfile() as bundle, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("REQUESTS_CA_BUNDLE", bundle)
+    with authority.cert_pem.tempfile() as bundle:
+        # Undone together with what a test does to it itself: the file is gone afterwards.
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", bundle)
         yield start
     for server in running:
         server.shutdown()
@@ -272,7 +274,7 @@ def test_a_damaged_download_is_named_and_the_next_source_is_asked(
     ears = Ears()
     assert same(toy(*three).fetch(ears), TOY)
     assert "train-images-idx3-ubyte.gz is damaged" in ears.failures[0]
-    assert "does not hold Toy's images (SHA-256 differs)" in ears.failures[1]
+    assert "does not hold Toy as published (SHA-256 differs)" in ears.failures[1]
     assert len(ears.failures) == 2
 
 

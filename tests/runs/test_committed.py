@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from flgames.core.stopping.rule import rule_from, rules
-from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.benchmarks.options import RENDERED, BenchmarkOptions
 from flgames.runs.entry import Entry
 from flgames.runs.match import Match
 from flgames.runs.result import read_stored
@@ -36,7 +36,8 @@ def match_of(saved: dict[str, Any]) -> Match:
     knobs = {name: values.pop(name) for each in rules().values() for name in each.knobs() if name in values}
     named = {"slug": saved["method"], "title": saved["title"], "config": config, "rule": rule_from(knobs)}
     entry = Entry.model_validate(values | named)
-    return Match(options=BenchmarkOptions.model_validate(saved["benchmark"]), entry=entry, seed=saved["seed"])
+    options = BenchmarkOptions.model_validate({"sprites": RENDERED} | saved["benchmark"])  # which keys don't mention
+    return Match(options=options, entry=entry, seed=saved["seed"])
 
 
 def test_every_committed_match_is_read() -> None:

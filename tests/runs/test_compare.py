@@ -188,7 +188,7 @@ def test_two_comparisons_do_not_play_in_one_folder(compared: Path) -> None:
         (["--methods", "fedavg,irmm"], "Unknown method 'irmm'. Did you mean 'irm'"),
         (["--methods", "irm-published"], "has its authors' values, which are for colored-mnist as it is"),
         (["--seeds", "0"], "--seeds"),
-        (["--sprites", "published"], "has no --sprites"),
+        (["--train", "CA,TX"], "has no --train CA,TX"),
         (["--device", "moon"], "--device moon can't be used here"),
     ],
 )

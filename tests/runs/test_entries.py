@@ -12,7 +12,6 @@ from flgames.core.stopping.stop_below import StopBelow
 from flgames.data.benchmarks.benchmark import Benchmark
 from flgames.data.benchmarks.clients import PaintedSamples
 from flgames.data.benchmarks.options import BenchmarkOptions
-from flgames.data.benchmarks.registry import NAMES
 from flgames.data.samples import input_shape
 from flgames.errors import UserError
 from flgames.evaluation.profile import invariance_profile
@@ -24,7 +23,7 @@ from flgames.runs.entry import Entry
 from flgames.runs.names import GAMES
 from flgames.runs.runner import set_up
 from flgames.runs.settings import resolve
-from tests.benchmarks import at_hand
+from tests.benchmarks import PLANTED, at_hand
 from tests.toys import flat
 
 CPU = torch.device("cpu")
@@ -41,7 +40,7 @@ def seen_by(played: Entry, benchmark: str) -> Benchmark:
 
 
 @pytest.mark.parametrize("name", [*BASELINES, *PUBLISHED, "sequential-f-fl-games", "parallel-v-fl-games-smooth-fast"])
-@pytest.mark.parametrize("benchmark", NAMES)
+@pytest.mark.parametrize("benchmark", PLANTED)
 def test_plays_and_goes_on(name: str, benchmark: str) -> None:
     if name in PUBLISHED and benchmark != "colored-mnist":
         with pytest.raises(UserError, match="authors' values, which are for colored-mnist as it is"):
@@ -75,7 +74,7 @@ def test_plays_and_goes_on(name: str, benchmark: str) -> None:
 
 def test_everything_is_declared() -> None:
     assert set(CHOSEN) == set(SEARCHED)
-    for benchmark in NAMES:
+    for benchmark in PLANTED:
         chosen = CHOSEN.get(benchmark, UNSEARCHED)
         assert set(chosen) == set(BASELINES) == set(GRIDS)
         for name, values in chosen.items():
@@ -146,7 +145,7 @@ def test_pooled_is_everything_in_one_place() -> None:
         start += len(samples)
 
 
-@pytest.mark.parametrize("benchmark", NAMES)
+@pytest.mark.parametrize("benchmark", PLANTED)
 def test_the_oracle_sees_the_same_images_without_the_feature(benchmark: str) -> None:
     options = few(benchmark)
     source, painted = (seen_by(entry(name, options), benchmark) for name in ("grey-oracle", "pooled-erm"))

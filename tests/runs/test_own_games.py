@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from flgames.cli import app
 from flgames.core.cache import FeatureCache
+from flgames.core.rates import Rates
 from flgames.data.own.source import surveys_of
 from flgames.data.samples import ArraySamples
 from flgames.engines.host import Host
@@ -22,7 +23,6 @@ from flgames.engines.serve import serve
 from flgames.engines.sites import SiteData, known_players, number_of_players
 from flgames.engines.wire import pack, unpack
 from flgames.errors import ClientFailure, UserError
-from flgames.evaluation.confusion import Rates
 from flgames.models.networks import Linear
 from flgames.models.standardise import FeatureScale, moments
 from flgames.runs.folder import GameFolder, RunFolder
@@ -206,7 +206,7 @@ def test_a_survey_crosses_as_sums_and_is_checked(scans: Path, tmp_path: Path) ->
     header, tensors = unpack(reply)
     assert not tensors
     assert len(reply) < 1000, "of 60 pictures of 432 bytes"
-    assert set(header["survey"]) == {"kind", "shape", "columns", "samples", "count", "sums", "squares"}
+    assert set(header["survey"]) == {"kind", "shape", "columns", "samples", "count", "sums", "squares", "indicators"}
     bad = pack({**header, "survey": header["survey"] | {"count": 0}})
 
     class Spoilt(ByHand):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,19 +11,14 @@ from flgames.cli.ui import options
 from flgames.cli.ui.console import make_console
 from flgames.cli.ui.errors import exit_codes
 from flgames.data.benchmarks.options import BenchmarkOptions
-from flgames.data.benchmarks.registry import NAMES, by_name
+from flgames.data.benchmarks.registry import NAMES
 from flgames.data.benchmarks.registry import benchmark as benchmark_of
 from flgames.errors import UserError
 from flgames.runs.settings import checked
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from flgames.data.benchmarks.benchmark import Benchmark
-
 data = typer.Typer(
     name="data",
-    help="The benchmarks: list them, fetch their images, and look at their clients.",
+    help="The benchmarks: list them, fetch their data, and look at their clients.",
     no_args_is_help=True,
 )
 
@@ -32,34 +27,33 @@ Name = Annotated[str, typer.Argument(help=f"One of: {', '.join(NAMES)}.", show_d
 
 @data.command("list")
 def list_(offline: options.Offline = False) -> None:
-    """Name every benchmark, its clients, their sizes, and where its images would come from on this machine.
+    """Name every benchmark, its clients, their sizes, and where its data would come from on this machine.
 
     For example: flgames data list
     """
+    from flgames.cli.ui.described import facts
+
     with exit_codes():
         console = make_console()
         for name in NAMES:
-            source = by_name(name)
-            train, test = source.available or (0, 0)
-            flips = ", ".join(f"{flip:g}" for flip in source.flips.values())
             console.print(name, style="bold")
-            console.print(f"  clients  {len(source.flips)} x {train // len(source.flips):,}, p = {flips}")
-            console.print(f"  unseen   {test:,}, p = {source.held_out_flip:g}")
-            console.print(f"  images   {_where(source, offline)}", soft_wrap=True)
+            for what, said in facts(benchmark_of(BenchmarkOptions(benchmark=name)), offline).items():
+                console.print(f"  {what:8} {said}", soft_wrap=True)
         console.print("p: how often the spurious feature contradicts the label. Options: flgames data show --help")
 
 
 @data.command()
 def fetch(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help=f"Benchmarks: {', '.join(NAMES)}.", show_default=False)] = None,
-    all_: Annotated[bool, typer.Option("--all", help="The images of all benchmarks.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="The data of all benchmarks.")] = False,
     offline: options.Offline = False,
 ) -> None:  # fmt: skip
-    """Fetch the images of benchmarks into the cache and verify them, from the first source that has them.
+    """Fetch the data of benchmarks into the cache and verify them, from the first source that has them.
 
     For example: flgames data fetch --all
     """
-    from flgames.cli.ui.fetching import fetch as fetch_images
+    from flgames.cli.ui.described import verified
+    from flgames.cli.ui.fetching import fetch as fetch_data
 
     console = make_console()
     with exit_codes():
@@ -67,13 +61,13 @@ def fetch(
             raise UserError("Name the benchmarks to fetch, or say --all" + (", not both." if all_ else "."))
         failures = []
         for name in NAMES if all_ else names or []:
-            source = by_name(name)
+            source = benchmark_of(BenchmarkOptions(benchmark=name))
             try:
-                found = fetch_images(source, console, offline)
+                found = fetch_data(source, console, offline)
             except UserError as error:  # the others may still be had
                 failures.append(f"{name}: {error}")
                 continue
-            console.print(f"{name}: {_verified(source)}, {found}", soft_wrap=True)
+            console.print(f"{name}: {verified(source)}, {found}", soft_wrap=True)
         if failures:
             raise UserError("\n".join(failures))
 
@@ -88,12 +82,15 @@ def show(
     offline: options.Offline = False,
     **given: object,
 ) -> None:  # fmt: skip
-    """Draw sample images of every client, with label and spurious feature, and compare what was drawn with what was meant.
+    """Count and draw what every client has: sample images with their spurious feature, or what columns say of the label.
 
-    For example: flgames data show colored-mnist --classes 10
+    For example: flgames data show colored-mnist --classes 10, or flgames data show fars --train CA,TX,FL
     """
-    from flgames.cli.ui.fetching import fetch as fetch_images
+    from flgames.cli.ui.described import counted
+    from flgames.cli.ui.fetching import fetch as fetch_data
+    from flgames.data.benchmarks.sites import Sites
     from flgames.report.samples import draw_samples
+    from flgames.report.site_samples import draw_sites
 
     console = make_console()
     with exit_codes():
@@ -101,46 +98,16 @@ def show(
         if path.suffix != ".png":
             raise UserError(f"The picture is a PNG: let `out` end in .png; {path} was given.")
         source = benchmark_of(checked(BenchmarkOptions, options.given(context, "benchmark", *options.OF_A_BENCHMARK)))
-        fetch_images(source, console, offline)
-        console.print(_measured(source, seed))
-        for label in range(source.classes):
-            kinds = [kind for kind, its_label in source.labels.items() if its_label == label]
-            console.print(f"label {label}: {', '.join(kinds)}", soft_wrap=True)
+        fetch_data(source, console, offline)
+        console.print(counted(source, seed))
         try:
-            draw_samples(path, source, seed)
+            if isinstance(source, Sites):
+                draw_sites(path, source, seed)
+            else:
+                for label in range(source.classes):
+                    kinds = [kind for kind, its_label in source.labels.items() if its_label == label]
+                    console.print(f"label {label}: {', '.join(kinds)}", soft_wrap=True)
+                draw_samples(path, source, seed)
         except OSError as error:
             raise UserError(f"{path} can't be written: {error.strerror}.") from None
         console.print(str(path), soft_wrap=True, style="bold")
-
-
-def _where(source: Benchmark, offline: bool) -> str:
-    from flgames.data.benchmarks.published import Published
-
-    return source.images.where(offline) if isinstance(source.images, Published) else source.origin
-
-
-def _verified(source: Benchmark) -> str:
-    from flgames.data.benchmarks.published import Published
-
-    if isinstance(source.images, Published):
-        return f"verified (SHA-256 {source.images.sha256[:16]}...)"
-    return "nothing to fetch"
-
-
-def _measured(source: Benchmark, seed: int) -> Table:
-    from rich.table import Table
-
-    from flgames.data.benchmarks.benchmark import HELD_OUT
-
-    table = Table(title=f"{source.title}, seed {seed}: measured (intended)", title_justify="left")
-    for column in ("client", "samples", "label noise", f"flips of {source.feature.noun}"):
-        table.add_column(column, justify="left" if column == "client" else "right")
-    data = source.data(seed)
-    portions = data.training_portions() | {HELD_OUT: data.held_out_portion()}
-    for client, portion in portions.items():
-        intended = source.flips.get(client, source.held_out_flip)
-        table.add_row(
-            client, f"{len(portion.rows):,}",
-            f"{portion.noise:.4f} ({source.noise:g})", f"{portion.flip:.4f} ({intended:g})",
-        )  # fmt: skip
-    return table

@@ -27,7 +27,7 @@ def explain_runs(
     For example: flgames explain runs/...
     """
     from flgames.cli.ui.fetching import fetch
-    from flgames.data.benchmarks.registry import benchmark
+    from flgames.data.benchmarks.registry import planted
     from flgames.report.explanations import draw_explanations, explain_games, share_table
     from flgames.runs.folder import RunFolder
 
@@ -39,7 +39,7 @@ def explain_runs(
         seeds = {folder.settings.seed if seed is None else seed for folder in folders}
         if len({folder.settings.source for folder in folders}) > 1 or len(seeds) > 1:
             raise UserError("These runs have different unseen clients: explain runs of one benchmark and one `seed`.")
-        source, chosen = benchmark(folders[0].settings.source), seeds.pop()
+        source, chosen = planted(folders[0].settings.source), seeds.pop()
         fetch(source, console, offline)
         games = {}
         for folder in folders:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +21,7 @@ from flgames.files import write_atomically
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from flgames.data.own.records import Unseen
     from flgames.runs.load import LoadedModel
 
 WHICH = "Which model"
@@ -161,26 +161,35 @@ def evaluate(
 
 
 def _on_clients(model: LoadedModel, data: Path, target: str | None, device: str) -> Table:
-    from rich.table import Table
-
     from flgames.data.own.files import clients_in, read
     from flgames.data.own.records import LaidOut, Unseen
-    from flgames.devices import chosen_device
-    from flgames.evaluation.confusion import Rates
-    from flgames.evaluation.profile import confusion_on
+    from flgames.data.own.survey import Roles
 
     layout = model.layout
     if layout is None:
         raise UserError("This model was trained on a benchmark: measure it with `benchmark`.")
-    table = Table(title=f"{model.match.entry.title} on {data}, in %", title_justify="left")
-    for column in ("client", "samples", "accuracy", "balanced accuracy", "sensitivity", "specificity"):
-        table.add_column(column, justify="left" if column == "client" else "right")
-    for name, path in clients_in(data).items():
-        records = read(name, path, target or model.run.settings.target)
-        unseen = Unseen(name, LaidOut.of(records, layout))
-        confusion = confusion_on(model.ensemble, unseen, chosen_device(device))
-        cells = ("-" if math.isnan(value) else f"{100 * value:.1f}" for value in Rates.of(confusion).as_dict().values())
-        table.add_row(name, str(int(confusion.sum())), *cells)
+    settings = model.run.settings
+    roles = Roles(target=target or settings.target, group=settings.group_column)
+    clients = [Unseen(name, LaidOut.of(read(name, path, roles), layout)) for name, path in clients_in(data).items()]
+    return _table(model, f"{model.match.entry.title} on {data}", clients, device)
+
+
+def _table(model: LoadedModel, title: str, clients: Iterable[Unseen], device: str) -> Table:
+    """A row a client. Those that were trained on are marked: there a model looks better than it is."""
+    from rich.table import Table
+
+    from flgames.devices import chosen_device
+    from flgames.evaluation.unseen import figures_on
+    from flgames.report.clients import COLUMNS, ClientRow, majority_of
+
+    table = Table(title=f"{title}: accuracy in %", title_justify="left", padding=(0, 1), collapse_padding=True)
+    for column in COLUMNS:
+        table.add_column(column, justify="left" if column == "client" else "right", overflow="fold")
+    for each in clients:
+        figures = figures_on(model.ensemble, each, chosen_device(device), model.result.temperature)
+        first, *rest = ClientRow(each.name, [figures], majority_of(model.result), is_unseen=True).cells()
+        trained = " (trained on)" if each.name in model.match.players else ""
+        table.add_row(f"{first}{trained}", *rest)
     return table
 
 
@@ -188,16 +197,18 @@ def _on_benchmark(model: LoadedModel, name: str, device: str) -> Table:
     from rich.table import Table
 
     from flgames.data.benchmarks.options import BenchmarkOptions
+    from flgames.data.benchmarks.sites import SitesData
     from flgames.devices import chosen_device
     from flgames.evaluation.profile import invariance_profile
 
-    if model.layout is not None:
-        raise UserError("This model was trained on own data: measure it with `data`.")
     options_ = model.match.options
-    assert isinstance(options_, BenchmarkOptions)
+    if not isinstance(options_, BenchmarkOptions):
+        raise UserError("This model was trained on own data: measure it with `data`.")
     other = model.match.entry.benchmark(options_.model_copy(update={"benchmark": name})).data(model.match.seed)
     if other.input_shape != model.result.input_shape or other.classes != len(model.classes):
         raise UserError(f"{other.title} has inputs of another shape, or other classes, than this model.")
+    if isinstance(other, SitesData):
+        return _table(model, f"{model.match.entry.title} on {other.title}", other.unseen_clients(), device)
     profile = invariance_profile(model.ensemble, other.held_out_client(), chosen_device(device))
     table = Table(title=f"{model.match.entry.title} on {other.title}, in %", title_justify="left")
     values = {

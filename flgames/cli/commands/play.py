@@ -94,7 +94,7 @@ def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str,
     if settings.engine != "local":
         return None  # what its data are is for each client to say
     with console.status("reading the clients' data ..."):
-        surveys = surveys_of(settings.data, settings.target)
+        surveys = surveys_of(settings.data, settings.roles)
     make_plan(settings, surveys)  # refuses clients that do not fit together
     for remark in lacking(surveys):
         console.print(remark, style="yellow", soft_wrap=True)

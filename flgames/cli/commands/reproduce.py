@@ -42,8 +42,9 @@ def reproduce(
     For example: flgames reproduce table-accuracy --quick
     """
     from flgames.cli.ui.fetching import fetch
-    from flgames.data.benchmarks.registry import by_name
+    from flgames.data.benchmarks.registry import planted
     from flgames.evaluation.lime import captum
+    from flgames.paper import case
     from flgames.runs.store import Store
 
     console = make_console()
@@ -66,7 +67,7 @@ def reproduce(
         with options.results_folder(out):
             store = Store(out)
             for benchmark in _benchmarks_of(chosen, scope):
-                fetch(by_name(benchmark), console, offline)
+                fetch(planted(case.on(benchmark)), console, offline)
             try:
                 if play:
                     _play(chosen, scope, store, on, console)

@@ -14,7 +14,7 @@ from flgames.cli.ui.errors import exit_codes
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import NAMES as BENCHMARKS
 from flgames.errors import unknown
-from flgames.runs.baselines import BASELINES, CHOSEN, JUDGED, SEED, UNSEARCHED
+from flgames.runs.baselines import ALL, CHOSEN, JUDGED, SEED, UNSEARCHED
 from flgames.runs.settings import checked
 
 if TYPE_CHECKING:
@@ -26,34 +26,34 @@ if TYPE_CHECKING:
 @options.takes(*options.OF_THE_MACHINE)
 def search(
     benchmark: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}.")],
-    methods: Annotated[str | None, typer.Option(help=f"Names with commas between them, of: {', '.join(BASELINES)}. Default: all.")] = None,
+    methods: Annotated[str | None, typer.Option(help=f"Names with commas between them, of: {', '.join(ALL)}; on real data fl-games too. Default: all.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The clients that are searched on; no table shows these.")] = SEED,
     offline: options.Offline = False,
     out: options.Results = Path("results"),
     **given: object,
 ) -> None:  # fmt: skip
-    """Choose the baselines' values on training clients only, as those in flgames/runs/baselines.py were chosen.
+    """Choose the methods' values on training clients only, as those in flgames/runs/baselines.py were chosen.
 
-    Every choice of values is played on four fifths of each training client and judged on the rest of them. The unseen client takes no part. Finished trials are files under OUT/search and are not played again.
+    Every choice of values is played on four fifths of each training client and judged on the rest of them. Unseen clients take no part. Finished trials are files under OUT/search and are not played again.
 
     For example: flgames search colored-digits
     """
     from flgames.cli.ui.fetching import fetch
     from flgames.data.benchmarks.registry import benchmark as benchmark_of
-    from flgames.runs.search import Search
+    from flgames.runs.search import search_on
 
     console = make_console()
     with exit_codes():
         device = options.machine(given)
         chosen = checked(BenchmarkOptions, {"benchmark": benchmark})
         source = benchmark_of(chosen)
-        names = options.names(methods, BASELINES)
+        work = search_on(chosen, out / "search", device, seed)
+        names = options.names(methods, work.names)
         for name in names:
-            if name not in BASELINES:
-                raise unknown("baseline", name, BASELINES)
+            if name not in work.names:
+                raise unknown("method to search", name, work.names)
         fetch(source, console, offline)
         with options.results_folder(out):
-            work = Search(chosen, out / "search", device, seed)
             _play(work, names, console)
             _show(work, names, source.title, console)
 
@@ -62,10 +62,9 @@ def _play(work: Search, names: Sequence[str], console: Console) -> None:
     from flgames.cli.ui.forecast import Forecast, Part, WorkBar
     from flgames.cli.ui.signals import signals
     from flgames.runs.effort import guessed_seconds
-    from flgames.runs.entries import trials
     from flgames.runs.runner import Interrupted
 
-    tried = [entry for name in names for entry in trials(name)]
+    tried = [entry for name in names for entry in work.trials(name)]
     waiting = {str(work.path(entry)): entry for entry in tried if work.find(entry) is None}
     forecast = Forecast({path: guessed_seconds(entry, work.options) for path, entry in waiting.items()})
     with signals(console) as interrupted, WorkBar(console, forecast) as bar:
@@ -81,8 +80,6 @@ def _play(work: Search, names: Sequence[str], console: Console) -> None:
 def _show(work: Search, names: Sequence[str], title: str, console: Console) -> None:
     from rich.table import Table
 
-    from flgames.runs.entries import trials
-
     table = Table(
         title=f"{title}: accuracy on the {JUDGED:.0%} of each training client that was not trained on",
         title_justify="left",
@@ -91,13 +88,13 @@ def _show(work: Search, names: Sequence[str], title: str, console: Console) -> N
         table.add_column(column, justify="right" if column == "accuracy" else "left")
     best = {name: work.best(name) for name in names}
     for name in names:
-        for trial in map(work.find, trials(name)):
+        for trial in map(work.find, work.trials(name)):
             assert trial is not None
             values = ", ".join(f"{name} {value:g}" for name, value in trial.rules.items())
             table.add_row(name, values, f"{trial.accuracy:.2%}", "chosen" if trial == best[name] else "")
     console.print(table)
     for name, trial in best.items():
         assert trial is not None
-        is_declared = CHOSEN.get(work.options.benchmark, UNSEARCHED)[name] == trial.rules
+        is_declared = CHOSEN.get(work.options.benchmark, UNSEARCHED).get(name) == trial.rules
         said = "as declared" if is_declared else "NOT as declared in flgames/runs/baselines.py"
         console.print(f'"{name}": {dict(trial.rules)},  # {said}', soft_wrap=True)

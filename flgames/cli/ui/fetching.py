@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from flgames.data.benchmarks.benchmark import Benchmark
 from flgames.data.benchmarks.mirrors import Listener
 from flgames.data.benchmarks.published import Published
+from flgames.data.benchmarks.sites import Sites
 
 
 class FetchBar(Listener):
-    """A progress bar for one image set; in a log, a line for every source that is asked. Use as a context manager."""
+    """A progress bar for one data set; in a log, a line for every source that is asked. Use as a context manager."""
 
-    def __init__(self, console: Console, images: Published) -> None:
+    def __init__(self, console: Console, wanted: Published[Any]) -> None:
         self.console = console
-        self._title = images.title
+        self._title = wanted.title
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._task: TaskID | None = None
@@ -47,11 +50,12 @@ class FetchBar(Listener):
         self.console.print(f"{self._title}: {source}: {why}", style="yellow", soft_wrap=True)
 
 
-def fetch(source: Benchmark, console: Console, offline: bool = False) -> str:
-    """Have a benchmark's images at hand, with a bar if they must be downloaded, and say where they were."""
+def fetch(source: Benchmark | Sites, console: Console, offline: bool = False) -> str:
+    """Have a benchmark's data at hand, with a bar if they must be downloaded, and say where they were."""
     source.check()
-    if not isinstance(source.images, Published):
-        return source.origin
-    with FetchBar(console, source.images) as bar:
-        source.images.fetch(bar, offline)
-    return bar.where
+    found = []
+    for wanted in source.published:
+        with FetchBar(console, wanted) as bar:
+            wanted.fetch(bar, offline)
+        found.append(bar.where)
+    return "; ".join(found) or source.origin

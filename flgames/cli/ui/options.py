@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType
@@ -70,8 +70,7 @@ def _parameter(name: str, info: FieldInfo) -> inspect.Parameter:
     otherwise = extra.get("otherwise") if isinstance(extra, dict) else None
     spelled = (f"--{name.replace('_', '-')}/--{otherwise}",) if otherwise else ()
     option = typer.Option(*spelled, help=help_of(info), rich_help_panel=_panel(info), show_default=False)
-    # Of an option that is given twice the last one wins, unless all of them are asked for.
-    told = list[str] if isinstance(extra, dict) and extra.get("only once") else kind
+    told = list[str] if isinstance(extra, dict) and extra.get("several") else kind
     annotation = Annotated[told | None, option]  # type: ignore[valid-type]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
@@ -133,13 +132,7 @@ def machine(given: Mapping[str, object]) -> torch.device:
 def given(context: click.Context, *only: str) -> dict[str, object]:
     """The knobs that were given by hand; ``only``: of these."""
     return {
-        name: _once(name, value) if isinstance(value, tuple | list) else value
+        name: value
         for name, value in context.params.items()
         if name in (only or knobs()) and context.get_parameter_source(name) is not ParameterSource.DEFAULT
     }
-
-
-def _once(name: str, values: Sequence[str]) -> str:
-    if len(values) > 1:
-        raise UserError(f"`{name}` takes one value, and {' and '.join(values)} were given.")
-    return values[0]

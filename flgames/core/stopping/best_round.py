@@ -12,9 +12,6 @@ from flgames.core.stopping.rule import CONFIDENCE, Standing, StoppingRule, Verdi
 if TYPE_CHECKING:
     from flgames.core.counts import TrainingMeasure
 
-PATIENCE = 100
-"""Rounds without a better one after which a game on own data ends."""
-
 
 class BestRound(StoppingRule):
     """Return the model of the best round, and stop when none has been better for ``patience`` rounds.
@@ -40,7 +37,7 @@ class BestRound(StoppingRule):
     patience: int = Field(
         ge=1,
         description="Another rule, for those who know no threshold: return the model of the round with the highest "
-        f"score, and stop when no round has been better for so many. Default for own data: {PATIENCE}.",
+        "score, and stop when no round has been better for so many. Default for images of your own: 100.",
         json_schema_extra=STOP,
     )
     spread_penalty: float = Field(

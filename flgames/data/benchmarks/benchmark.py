@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,6 +18,9 @@ from flgames.data.benchmarks.spurious import SpuriousFeature, noisy_labels, spur
 from flgames.data.samples import POOLED
 from flgames.errors import UserError
 from flgames.seeds import generator
+
+if TYPE_CHECKING:
+    from flgames.data.benchmarks.published import Published
 
 HELD_OUT = "held-out"
 """The client that nobody trains on."""
@@ -72,6 +76,8 @@ class Benchmark:
         Where the images come from, for people; published ones know it themselves.
     check
         Refuses images that can't be had, before anything is made for them.
+    needs
+        Published data that images are made from, where they are not these themselves.
     stride
         Every so manyth pixel is used, across and down.
     pooled
@@ -99,6 +105,7 @@ class Benchmark:
     available: tuple[int, int] | None = None
     origin: str = "your own"
     check: Callable[[], object] = lambda: None
+    needs: tuple[Published[Any], ...] = ()
     stride: int = 1
     pooled: bool = False
 
@@ -123,6 +130,18 @@ class Benchmark:
             raise UserError(f"`sizes` names {len(self.sizes)} clients, and there are {len(self.flips)}.")
         if self.available:
             self._check_sizes(self.available[0])
+
+    @property
+    def published(self) -> tuple[Published[Any], ...]:
+        """What must be fetched before its images can be had."""
+        from flgames.data.benchmarks.published import Published  # it loads what downloads need
+
+        return (self.images,) if isinstance(self.images, Published) else self.needs
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        """The training clients, in playing order."""
+        return tuple(self.flips)
 
     @property
     def classes(self) -> int:
@@ -195,6 +214,10 @@ class BenchmarkData:
             images, _bytes(portion.labels), _bytes(portion.codes), declared.feature,
             declared.classes, declared.held_out_flip, ceiling=1 - declared.noise,
         )  # fmt: skip
+
+    def unseen_clients(self) -> tuple[HeldOut]:
+        """The held-out client: a planted benchmark has one."""
+        return (self.held_out_client(),)
 
     def training_portions(self) -> dict[str, Portion]:
         """The train images, dealt to the clients in random order."""

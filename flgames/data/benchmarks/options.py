@@ -8,11 +8,19 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from flgames.data.benchmarks.registry import NAMES
-from flgames.data.benchmarks.variables import FOLDER_VARIABLE
+from flgames.data.benchmarks.registry import NAMES, benchmark
 
 Pixels = Literal["grey", "binary"]
 SpriteSource = Literal["rendered", "published"]
+
+SPRITES_OF = "colored-dsprites"
+"""The one benchmark that has sprites."""
+
+RENDERED: SpriteSource = "rendered"
+"""What plans of an earlier version say of every benchmark: so those without sprites don't refuse it."""
+
+DRAWN = 3
+"""Training sites that a draw has, if nobody says otherwise."""
 
 FLIPS = {"5-uneven": (0.3, 0.2, 0.19, 0.12, 0.1)}
 """Vectors with a name: Choe et al.'s five clients, whose flip probabilities are not evenly spaced."""
@@ -36,6 +44,15 @@ def _vector(number: Callable[[str], float], what: str) -> Callable[[object], obj
     return parse
 
 
+def _names(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    names = tuple(part.strip() for part in value.split(","))
+    if not all(names):
+        raise ValueError("takes names of sites such as CA,TX,FL")
+    return names
+
+
 Probability = Annotated[float, Field(ge=0, le=1)]
 Flips = Annotated[
     tuple[Probability, ...],
@@ -46,6 +63,7 @@ Sizes = Annotated[
     tuple[Annotated[int, Field(ge=1)], ...],
     BeforeValidator(_vector(int, "numbers of samples such as 5000,1000")),
 ]
+TrainingSites = Annotated[tuple[str, ...], BeforeValidator(_names), Field(min_length=2)]
 
 
 class BenchmarkOptions(BaseModel):
@@ -92,7 +110,42 @@ class BenchmarkOptions(BaseModel):
         json_schema_extra=DATA,
     )
     sprites: SpriteSource = Field(
-        default="rendered",
-        description=f"rendered draws dSprites here; published reads its npz file from the folder {FOLDER_VARIABLE}.",
+        default="published",
+        description="published is the file of dSprites; rendered draws its squares and ellipses here.",
         json_schema_extra=DATA,
     )
+    train: TrainingSites | None = Field(
+        default=None,
+        description="The sites that train, for example CA,TX,FL; all others are unseen. For benchmarks of real sites.",
+        json_schema_extra=DATA,
+    )
+    draw: int | None = Field(
+        default=None,
+        ge=0,
+        description="Draw the sites that train at random, with this seed. For benchmarks of real sites.",
+        json_schema_extra=DATA,
+    )
+    states: int | None = Field(
+        default=None,
+        ge=2,
+        description=f"Training sites a draw has. Default: {DRAWN}.",
+        json_schema_extra=DATA,
+    )
+
+    def decides(self) -> dict[str, object]:
+        """What decides the data, as keys are made of it.
+
+        Defaults are left out, and the words are those of the first keys. These knew rendered sprites only, and did
+        not mention them. Sites have the names of their benchmark, however they were spelled.
+        """
+        written = self.model_dump(mode="json", exclude_defaults=True, exclude={"sprites"})
+        if self.benchmark == SPRITES_OF and self.sprites != RENDERED:
+            written["sprites"] = self.sprites
+        if self.train is not None:
+            players, usual = benchmark(self).players, benchmark(self.model_copy(update={"train": None})).players
+            written["train"] = list(players)
+            if players == usual:
+                del written["train"]
+        if self.states == DRAWN:
+            del written["states"]
+        return written

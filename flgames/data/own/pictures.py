@@ -26,6 +26,7 @@ class Pictures:
     client: str
     files: list[Path]
     labels: list[str]
+    groups: None = None
 
     def survey(self) -> Survey:
         sums, squares, count = np.zeros(3), np.zeros(3), 0

@@ -30,6 +30,10 @@ class Records(Protocol):
     @property
     def labels(self) -> Sequence[str]: ...
 
+    @property
+    def groups(self) -> Sequence[str] | None:
+        """Whose each sample is, if that is known."""
+
     def survey(self) -> Survey:
         """What others may know of them."""
 
@@ -64,13 +68,15 @@ class LaidOut:
     def of(cls, records: Records, layout: Layout, ready: nn.Module | None = None) -> LaidOut:
         """``ready`` is for those who make inputs ready in their own way; None: as the layout says."""
         targets = layout.indices(records.client, records.labels)
-        return cls(records.rows(layout), targets, layout.ready if ready is None else ready)
+        groups = None if records.groups is None else _numbered(records.groups)
+        return cls(records.rows(layout), targets, layout.ready if ready is None else ready, groups)
 
     @classmethod
     def joined(cls, parts: Sequence[LaidOut]) -> LaidOut:
         """Several clients' samples as one's."""
         everything = [part.rows.take(torch.arange(len(part))) for part in parts]
-        return cls(InMemory(torch.cat(everything)), torch.cat([part.targets for part in parts]), parts[0].ready)
+        targets = torch.cat([part.targets for part in parts])
+        return cls(InMemory(torch.cat(everything)), targets, parts[0].ready, _joined_groups(parts))
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -90,3 +96,20 @@ class Unseen:
     def chunks(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         for first in range(0, len(self.samples), size):
             yield self.samples.batch(torch.arange(first, min(first + size, len(self.samples))))
+
+
+def _numbered(groups: Sequence[str]) -> Tensor:
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
+    return torch.tensor([numbers[group] for group in groups])
+
+
+def _joined_groups(parts: Sequence[LaidOut]) -> Tensor | None:
+    """Groups of several clients: nobody is at two of them."""
+    joined: list[Tensor] = []
+    first = 0
+    for part in parts:
+        if part.groups is None:
+            return None
+        joined.append(part.groups + first)
+        first = int(joined[-1].max()) + 1
+    return torch.cat(joined)

@@ -1,4 +1,4 @@
-"""Own data as the source of a game: training clients, and one that nobody trains on."""
+"""Own data as the source of a game: training clients, and those that nobody trains on."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from flgames.data.own import OWN_DATA
 from flgames.data.own.files import clients_in, read
 from flgames.data.own.records import LaidOut, Unseen
-from flgames.data.own.survey import Layout, Survey
+from flgames.data.own.survey import Layout, Roles, Survey
 from flgames.data.samples import POOLED
 from flgames.errors import UserError, unknown
 
@@ -23,29 +23,59 @@ class OwnOptions(BaseModel):
 
     data: str
     target: str | None = None
+    group_column: str | None = None
     players: tuple[str, ...]
-    holdout: str | None = None
+    holdout: tuple[str, ...] = ()
     layout: Layout
+
+    @field_validator("holdout", mode="before")
+    @classmethod
+    def _of_before(cls, value: object) -> object:
+        """Plans that were made before several could be held out name one, or none."""
+        return (value,) if isinstance(value, str) else value or ()
 
     @property
     def benchmark(self) -> str:
         return OWN_DATA
 
+    @property
+    def roles(self) -> Roles:
+        return Roles(target=self.target, group=self.group_column)
+
+    def decides(self) -> dict[str, object]:
+        """What decides the data, as keys are made of it."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
     @classmethod
     def of(
         cls,
         data: str,
-        target: str | None,
+        roles: Roles,
         side: int | None,
-        holdout: str | None,
+        holdout: tuple[str, ...],
         surveys: Mapping[str, Survey],
     ) -> OwnOptions:
-        """What follows from the surveys of all clients but the one that is held out."""
-        playing = {name: survey for name, survey in surveys.items() if name != holdout}
+        """What follows from the surveys of all clients but those that are held out."""
+        playing = {name: survey for name, survey in surveys.items() if name not in holdout}
         if len(playing) < 2:
-            left = f" but {holdout}" if holdout else ""
+            left = f" but {' and '.join(holdout)}" if holdout else ""
             raise UserError(f"A game needs two clients at least, and there is {len(playing)}{left}.")
-        return cls(data=data, target=target, players=tuple(playing), holdout=holdout, layout=Layout.of(playing, side))
+        layout = Layout.of(playing, side)
+        for name in holdout:
+            for label, samples in surveys[name].samples.items():
+                if label not in layout.classes:
+                    raise UserError(
+                        f"{name} is held out and has {samples} of the class {label!r}, which no training client has: "
+                        "leave them out, or train on it."
+                    )
+        return cls(
+            data=data,
+            target=roles.target,
+            group_column=roles.group,
+            players=tuple(playing),
+            holdout=holdout,
+            layout=layout,
+        )
 
 
 @dataclass(frozen=True)
@@ -57,7 +87,7 @@ class OwnData:
 
     @property
     def title(self) -> str:
-        held_out = f", {self.options.holdout} held out" if self.options.holdout else ""
+        held_out = f", {' and '.join(self.options.holdout)} held out" if self.options.holdout else ""
         return f"{Path(self.options.data).name}{held_out}"
 
     @property
@@ -71,16 +101,16 @@ class OwnData:
     def samples(self, client: str, path: Path | None = None) -> LaidOut:
         """What one client has, where the folder has it or at a path of its own."""
         path = path or path_of(self.options.data, client)
-        return LaidOut.of(read(client, path, self.options.target), self.options.layout)
+        return LaidOut.of(read(client, path, self.options.roles), self.options.layout)
 
     def training_clients(self) -> dict[str, LaidOut]:
         """All players."""
         clients = {name: self.samples(name) for name in self.options.players}
         return {POOLED: LaidOut.joined(list(clients.values()))} if self.pooled else clients
 
-    def held_out_client(self) -> Unseen | None:
-        holdout = self.options.holdout
-        return Unseen(holdout, self.samples(holdout)) if holdout else None
+    def unseen_clients(self) -> tuple[Unseen, ...]:
+        """Those that are held out."""
+        return tuple(Unseen(name, self.samples(name)) for name in self.options.holdout)
 
 
 def path_of(data: str, client: str) -> Path:
@@ -91,6 +121,6 @@ def path_of(data: str, client: str) -> Path:
     return found[client]
 
 
-def surveys_of(data: str, target: str | None) -> dict[str, Survey]:
+def surveys_of(data: str, roles: Roles) -> dict[str, Survey]:
     """The survey of every client in a folder."""
-    return {name: read(name, path, target).survey() for name, path in clients_in(Path(data)).items()}
+    return {name: read(name, path, roles).survey() for name, path in clients_in(Path(data)).items()}

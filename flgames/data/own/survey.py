@@ -23,6 +23,17 @@ Kind = Literal["images", "table"]
 MOST_CLASSES = 1000
 
 
+class Roles(BaseModel):
+    """Which columns of a table are not inputs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: str | None = None
+    """What is to be predicted."""
+    group: str | None = None
+    """Whose a row is, such as a patient's: rows of one are never parted."""
+
+
 class Survey(BaseModel):
     """What one client tells."""
 

@@ -10,30 +10,36 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from flgames.core.cache import LogitCache
 from flgames.core.client import Client, Site
 from flgames.core.gradients import gradient_answer
 from flgames.core.information import Term
-from flgames.core.messages import Action, Answer
+from flgames.core.messages import CONTESTED, Action, Answer
 from flgames.core.state import State, taken
 from flgames.core.steps import batches_in, make_optimiser, steps_of
-from flgames.data.samples import BatchStream, in_chunks
+from flgames.data.samples import BatchStream, Subset, WeightedStream, in_chunks
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.memory import linear_response, response_terms
 from flgames.methods.fl_games.objective import best_response_loss, opponents_logits, representation_loss
+from flgames.methods.fl_games.settling import Cells, Weighting, reliance
+from flgames.methods.heads import fit_head
 from flgames.models.architecture import Architecture, snapshot
+from flgames.models.linear import linear_layer
 from flgames.seeds import torch_seed
 
 
 class FLGamesClient(Client):
     """One player. Its Adam moments, its move number and its copies of the others' buffers stay with it."""
 
-    tasks = Client.tasks | {"respond", "represent", "moments"}
+    tasks = Client.tasks | {"respond", "represent", "moments", "head", "rely", "weigh"}
 
     def __init__(self, site: Site, architecture: Architecture, config: FLGamesConfig) -> None:
         super().__init__(site, architecture, config.memory)
         self.config = config
         self.moves = 0
         self.phi_moves = 0
+        self.sign = 0
+        """Of what is contested, where samples are weighted."""
         self._played = -1
         parameters = list(self.predictor.parameters())
         self.optimiser = (
@@ -42,19 +48,23 @@ class FLGamesClient(Client):
             else make_optimiser(config.optimiser, parameters, config.learning_rate)
         )
         size = len(site.samples)
-        self.move_batches = BatchStream(size, config.batch_size, site.seed, site.name, "moves")
+        self.move_batches: BatchStream | WeightedStream = BatchStream(
+            size, config.batch_size, site.seed, site.name, "moves"
+        )
         self.phi_stream = BatchStream(size, config.batch_size, site.seed, site.name, "phi")
         self.steps = steps_of(config.local_steps, size, config.batch_size, site.seed, site.name)
 
-    def respond(self, t: int, players: int = 0) -> Answer:
+    def respond(self, t: int, players: int = 0, sign: int = 0) -> Answer:
         """Move in predictor round t: ``local_steps`` steps on the ensemble's loss, opponents held still.
 
-        ``players`` is their number where all of them are linear, and are told of by their mean only.
+        ``players`` is their number where all of them are linear, and are told of by their mean only. ``sign`` is set
+        where samples are weighted so that what is contested tells nothing.
         """
         own = self.known.buffers[self.site.name].current
         if own.version != self._played:
             # The first move, or the last one was lost on its way: what counts is what the others have seen.
             self.predictor.load_state_dict(own.weights)
+        self._settle(sign)
         steps = self._full_batch_steps if self.config.full_batch else self._mini_batch_steps
         self.predictor.train()
         # A module that draws, such as Dropout, draws the same when this move is played again.
@@ -73,6 +83,52 @@ class FLGamesClient(Client):
             features = self._features(index)[0].cpu().double()
             sums, squares = sums + features.sum(0), squares + (features**2).sum(0)
         return Answer({"sums": sums, "squares": squares})
+
+    def head(self) -> Answer:
+        """This client's own head: the effect of every column, how uncertain it is, and how much the column varies."""
+        features, targets = self._all_features()
+        classes = linear_layer(self.predictor).out_features
+        found = fit_head(features, targets, classes)
+        spread = features.double().var(0, unbiased=False)
+        return Answer({"effects": found.effects(), "variances": found.variances(features), "spread": spread})
+
+    def rely(self) -> Answer:
+        """How much of what the heads say, on average, is what they differ about; and which way that points."""
+        told = self.known.buffers[CONTESTED].current.weights
+        features, targets = self._all_features()
+        ways = {"along": 1, "against": -1}
+        right = {
+            way: int((Cells.of(features, sign * told["direction"])(features) == targets).sum())
+            for way, sign in ways.items()
+        }
+        return Answer(numbers={"reliance": reliance(features, told["direction"], told["mean"])} | right)
+
+    def weigh(self, sign: int) -> Answer:
+        """Weight this client's samples so that what is contested tells nothing; the share that is left, as weights
+        count them. The weights never leave it."""
+        self._settle(sign)
+        assert isinstance(self.move_batches, WeightedStream)
+        return Answer(numbers={"effective": self.move_batches.effective})
+
+    def _settle(self, sign: int) -> None:
+        """From now on draw batches, and count samples, by weights."""
+        if sign == self.sign:
+            return
+        self.sign, site = sign, self.site
+        features, targets = self._all_features()
+        direction = sign * self.known.buffers[CONTESTED].current.weights["direction"]
+        weights = Weighting.of(features, targets, direction, linear_layer(self.predictor).out_features)
+        drawn = WeightedStream(weights(features, targets), self.config.batch_size, site.seed, site.name)
+        self.move_batches = drawn
+        if site.held_back is not None:
+            back, its_targets = self.judged.features.batch(torch.arange(len(site.held_back)))
+            fair = WeightedStream(weights(back.flatten(1), its_targets), len(back), site.seed, f"{site.name}/held back")
+            counted = self._features_of(Subset(site.held_back, fair.batch(0)))
+            self.counted = LogitCache(counted, self.frozen_predictor)
+
+    def _all_features(self) -> tuple[Tensor, Tensor]:
+        features, targets = self._features(torch.arange(len(self.site.samples)))
+        return features.flatten(1), targets
 
     def _ensemble(self, t: int, players: int) -> tuple[float, list[Term]]:
         """What is answered to: the own weight in the ensemble, and the opponents."""
@@ -105,7 +161,7 @@ class FLGamesClient(Client):
     def _full_batch_steps(self, own_weight: float, opponents: list[Term]) -> list[float]:
         """Gradient descent on all samples. The opponents stand still, so their logits are looked up, not recomputed."""
         size, chunks = len(self.site.samples), self.cache.chunks()
-        others = self.cached_logits(opponents, chunks) if opponents else None
+        others = self.cached_logits(opponents, chunks, self.cache) if opponents else None
         targets = self.cache.targets(chunks)
         losses = []
         for _ in range(self.steps):
@@ -157,6 +213,7 @@ class FLGamesClient(Client):
         return super().state_dict() | {
             "moves": self.moves,
             "phi_moves": self.phi_moves,
+            "sign": self.sign,
             "optimiser": self.optimiser.state_dict(),
         }
 
@@ -166,3 +223,5 @@ class FLGamesClient(Client):
         self.phi_moves = taken(state, "phi_moves", int)
         self.optimiser.load_state_dict(taken(state, "optimiser", dict))
         self._played = -1
+        self.sign = 0
+        self._settle(taken(state, "sign", int))

@@ -6,11 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from flgames.core.knobs import GAME, PHI, RESPONSE, LocalSteps, OptimiserName, Share
+from flgames.core.knobs import GAME, LATER, PHI, RESPONSE, LocalSteps, OptimiserName, Share
 
 Representation = Literal["fixed", "variable"]
 Schedule = Literal["clockwise", "simultaneous", "random"]
 MemoryMode = Literal["history", "paper", "normalised"]
+Settle = Literal["never", "auto", "always"]
 
 
 def _check_phi_every(value: object) -> object:
@@ -68,6 +69,13 @@ class FLGamesConfig(BaseModel):
         "weights.",
         json_schema_extra=GAME,
     )
+    settle: Settle = Field(
+        default="never",
+        description="Of linear players, and not in the paper: weight samples so that what the clients' own models "
+        "disagree about tells nothing. auto: only where they differ by more than chance and most of what they say "
+        "depends on it (default for tables of your own); always; never.",
+        json_schema_extra=GAME | LATER,
+    )
     local_steps: LocalSteps = Field(
         default=1,
         description="Gradient steps a move: a number, a percentage of the client's batches, all, or a range such as "
@@ -95,7 +103,8 @@ class FLGamesConfig(BaseModel):
     learning_rate: float = Field(
         default=2.5e-4,
         gt=0,
-        description="Of the players' optimiser. Default: the paper's for the benchmark; 0.003 for data of your own.",
+        description="Of the players' optimiser. Default: the paper's for the benchmark; for real data 0.01 if players "
+        "are linear, else 0.003.",
         json_schema_extra=RESPONSE,
     )
     phi_learning_rate: float = Field(

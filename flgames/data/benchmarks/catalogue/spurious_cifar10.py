@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flgames.data.benchmarks.benchmark import Benchmark
 from flgames.data.benchmarks.compose import flips_of, refuse, stride_of
+from flgames.data.benchmarks.image_sets import CIFAR10
 from flgames.data.benchmarks.options import BenchmarkOptions
-from flgames.data.benchmarks.published import CIFAR10
 from flgames.data.benchmarks.registry import GamePreset, NamedBenchmark
 from flgames.data.benchmarks.spurious import Patch
 
@@ -16,7 +16,7 @@ LABELS = {
 
 
 def build(options: BenchmarkOptions) -> Benchmark:
-    refuse(options, "classes", "pixels", "sprites")
+    refuse(options, "classes", "pixels")
     return Benchmark(
         name=options.benchmark,
         title="Spurious CIFAR10",

@@ -1,0 +1,25 @@
+"""What a server that can't be asked says, in words for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import requests
+
+
+@contextmanager
+def asking(what: str) -> Iterator[None]:
+    """Every way in which a request fails is an ``OSError`` that says why."""
+    try:
+        yield
+    except requests.exceptions.SSLError:
+        raise OSError("its certificate is not trusted here (REQUESTS_CA_BUNDLE can name one)") from None
+    except requests.exceptions.ProxyError:
+        raise OSError("the proxy does not answer (HTTPS_PROXY)") from None
+    except requests.Timeout:
+        raise OSError(f"no answer to {what} in time") from None
+    except requests.ConnectionError:
+        raise OSError("no connection") from None
+    except requests.exceptions.InvalidURL:
+        raise OSError(f"the address of {what} can't be asked") from None
