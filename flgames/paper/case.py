@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from flgames.data.benchmarks.options import RENDERED, SPRITES_OF, BenchmarkOptions
 from flgames.paper import printed
+from flgames.runs.compare import drawn
 from flgames.runs.entries import entry
 from flgames.runs.entry import Entry
 from flgames.runs.match import Match
@@ -24,13 +25,19 @@ class Case:
     seeds: range
     paper: printed.Figure | None = None
     paper_rounds: float | None = None
+    states: int | None = None
+    """Of real sites: so many train, drawn anew with each seed; None: those that are named, or each unseen in turn."""
 
     def shortened(self, rounds: int) -> Case:
         """The same, played for so many rounds at most."""
         return replace(self, entry=self.entry.model_copy(update={"rounds": min(rounds, self.entry.rounds)}))
 
     def matches(self) -> list[Match]:
-        return [Match(options=self.options, entry=self.entry, seed=seed) for seed in self.seeds]
+        return [
+            Match(options=options, entry=self.entry, seed=seed)
+            for seed in self.seeds
+            for options in drawn(self.options, seed, self.states)
+        ]
 
 
 def on(benchmark: str, **options: object) -> BenchmarkOptions:

@@ -1,4 +1,4 @@
-"""Every table and figure of the paper, declared: which matches it is made of, and what it asks."""
+"""Every table and figure of the paper, and ours on real data: of which matches each is made, and what it asks."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ class Experiment:
     """Whether its models are explained: results are not enough, and models stay where they were played."""
     draws_benchmarks: bool = False
     """Whether it is a picture of the benchmarks themselves."""
+    is_real: bool = False
+    """Whether it is about real sites, and so ours: the paper has none."""
 
     def cases(self, scope: Scope) -> list[Case]:
         """What is played for it."""
@@ -95,6 +97,27 @@ EXPERIMENTS = {
             "figure-lime", "Explained by LIME", "what do the models look at?", "ablations:explained", explains=True
         ),
         Experiment("figure-datasets", "The benchmarks", "what do the clients see?", draws_benchmarks=True),
+        Experiment(
+            "real-fars",
+            "US crash records, a client a state",
+            "who is right at states that nobody trained on?",
+            "real:fars",
+            is_real=True,
+        ),
+        Experiment(
+            "real-rand-health",
+            "The RAND health insurance experiment, every site unseen in turn",
+            "what does it cost where sites hardly differ?",
+            "real:rand_health",
+            is_real=True,
+        ),
+        Experiment(
+            "real-digits",
+            "Digits across sources, every source unseen in turn",
+            "what does it do where nothing is planted?",
+            "real:digits",
+            is_real=True,
+        ),
     )
 }
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
-from rich.text import Text
 
 from flgames.core.figures import Figures, Interval, Spread, wilson
 from flgames.runs.result import Result
@@ -18,9 +18,9 @@ from flgames.runs.result import Result
 MOST_SHOWN = 8
 """Unseen clients that a terminal shows one by one; of more, the mean, the 10th percentile and the worst."""
 
-COLUMNS = ("client", "n", "accuracy", "95% interval", "balanced", "AUC", "log loss", "calibr.", "constant")
-"""``constant``: the accuracy of the answer that is most frequent at the training clients. ``calibr.``: how far
-confidence and accuracy are apart."""
+COLUMNS = ("client", "n", "accuracy", "balanced", "AUC", "loss", "calib.", "const.")
+"""Accuracy in % with its 95% interval; balanced accuracy; the area under the ROC curve; the mean log loss; how far
+confidence and accuracy are apart; and the accuracy of the answer that is most frequent at the training clients."""
 
 MEASURES: dict[str, Callable[[Figures], float | None]] = {
     "accuracy": lambda each: each.accuracy,
@@ -66,8 +66,7 @@ class ClientRow:
         return (
             self.client,
             str(self.n),
-            _percent(self.mean("accuracy")),
-            f"{100 * low:.0f}-{100 * high:.0f}",
+            f"{_percent(self.mean('accuracy'))} ({100 * low:.0f}-{100 * high:.0f})",
             _percent(self.mean("balanced_accuracy")),
             _number(self.mean("auc")),
             _number(self.mean("log_loss")),
@@ -80,6 +79,8 @@ class ClientRow:
         low, high = self.interval
         values = {name: _rounded(self.mean(name)) for name in MEASURES}
         ends: dict[str, str | float | int] = {"accuracy_low": round(low, 4), "accuracy_high": round(high, 4)}
+        of_auc = self.figures[0].auc_interval if len(self.figures) == 1 else None
+        ends |= dict(zip(("auc_low", "auc_high"), map(_rounded, of_auc or (None, None)), strict=True))
         kind = "unseen" if self.is_unseen else "trained on, held back"
         return {"client": self.client, "kind": kind, "n": self.n, **values, **ends, "constant": round(self.constant, 4)}
 
@@ -128,14 +129,13 @@ def summary_cells(rows: Sequence[ClientRow]) -> Iterator[tuple[str, ...]]:
     if len(unseen) < 2:
         return
     spreads = {measure: spread(rows, measure) for measure in MEASURES}
-    for name, part in (("mean", "mean"), ("10th percentile", "tenth"), ("worst", "worst")):
+    for name, part in (("mean", "mean"), ("10th perc.", "tenth"), ("worst", "worst")):
         values = {measure: getattr(found, part) if found else None for measure, found in spreads.items()}
         constants = Spread.of([row.constant for row in unseen])
         yield (
             f"{name} of {len(unseen)} unseen",
             "",
             _percent(values["accuracy"]),
-            "",
             _percent(values["balanced_accuracy"]),
             _number(values["auc"]),
             _number(values["log_loss"]),
@@ -144,20 +144,26 @@ def summary_cells(rows: Sequence[ClientRow]) -> Iterator[tuple[str, ...]]:
         )
 
 
-def terminal_table(title: str, methods: Mapping[str, Sequence[ClientRow]]) -> Table:
-    """For a terminal of 80 characters: a method's name is a line of its own."""
-    table = Table(title=title, title_justify="left", padding=(0, 1), collapse_padding=True)
-    for column in COLUMNS:
-        table.add_column(column, justify="left" if column == "client" else "right", overflow="fold")
+def terminal_tables(title: str, methods: Mapping[str, Sequence[ClientRow]]) -> Iterator[Table]:
+    """For a terminal of 80 characters: a table a method."""
     for method, rows in methods.items():
-        table.add_row(Text(method, style="bold"))
+        table = empty_table(f"{method}\n{title}")
         unseen = [row for row in rows if row.is_unseen]
         for row in rows:
             if not row.is_unseen or len(unseen) <= MOST_SHOWN:
                 first, *rest = row.cells()
-                table.add_row(f"  {first}{' (unseen)' if row.is_unseen else ''}", *rest)
-        for first, *rest in summary_cells(rows):
-            table.add_row(f"  {first}", *rest)
+                table.add_row(f"{first}{' (unseen)' if row.is_unseen else ''}", *rest)
+        for cells in summary_cells(rows):
+            table.add_row(*cells, style="bold")
+        yield table
+
+
+def empty_table(title: str) -> Table:
+    """With the columns of a client's figures."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in COLUMNS:
+        is_name = column == "client"
+        table.add_column(column, justify="left" if is_name else "right", overflow="fold", no_wrap=not is_name)
     return table
 
 

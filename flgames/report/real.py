@@ -11,7 +11,7 @@ from flgames.data.benchmarks.registry import benchmark
 from flgames.data.benchmarks.sites import Sites
 from flgames.data.own.source import OwnData, OwnOptions
 from flgames.files import write_atomically, write_json
-from flgames.report.clients import ClientRow, csv_page, majority_of, markdown_page, rows_of, terminal_table
+from flgames.report.clients import ClientRow, csv_page, majority_of, markdown_page, rows_of, terminal_tables
 from flgames.report.plots import draw_curves, draw_unseen
 from flgames.runs.entry import Entry
 from flgames.runs.evidence import beside, chose, doubts, found
@@ -35,7 +35,8 @@ def summarise_real(run: RunFolder, console: Console) -> None:
         stem = f"-{match.holdout}" if several else ""
         methods: Methods = {entry.title: rows_of(its) for entry, its, _ in games}
         title = f"{match.title}, {_seeds(run)}: accuracy in %"
-        console.print(terminal_table(title, methods))
+        for table in terminal_tables(title, methods):
+            console.print(table)
         pages.append(markdown_page(title, methods))
         write_atomically(run.path / f"clients{stem}.csv", csv_page(methods))
         _say(match, games, console)
@@ -51,7 +52,8 @@ def summarise_real(run: RunFolder, console: Console) -> None:
             together.setdefault(method, []).extend(row for row in rows if row.is_unseen)
     if several:
         title = f"Every client held out in turn, {_seeds(run)}: accuracy there in %"
-        console.print(terminal_table(title, together))
+        for table in terminal_tables(title, together):
+            console.print(table)
         pages.append(markdown_page(title, together))
     if run.settings.data is not None and not run.settings.holdout:
         note = "No client was held out, so nobody knows how it does on an unseen one: --holdout CLIENT, or each."

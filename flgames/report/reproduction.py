@@ -21,6 +21,7 @@ from flgames.paper.scope import BENCHMARKS, LARGE, Scope
 from flgames.report import drawings
 from flgames.report.lime import show_lime
 from flgames.report.lines import BEYOND, NOT_PLAYED, Line, csv_of, markdown
+from flgames.report.real_reproduction import show_real
 from flgames.report.remarks import majority_shares, remarks
 from flgames.report.rows import reference_rows
 from flgames.report.samples import draw_benchmarks
@@ -64,6 +65,9 @@ def stem_of(experiment: Experiment, scope: Scope) -> str:
 
 def show(experiment: Experiment, scope: Scope, store: Store, console: Console) -> None:
     """Write and print what there is of an experiment."""
+    if experiment.is_real:
+        show_real(experiment, scope, store, console)
+        return
     stem = store.root / stem_of(experiment, scope)
     # The whole table, whatever part of it was played just now.
     whole = replace(scope, seeds=None, benchmarks=BENCHMARKS)

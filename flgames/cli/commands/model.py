@@ -176,15 +176,11 @@ def _on_clients(model: LoadedModel, data: Path, target: str | None, device: str)
 
 def _table(model: LoadedModel, title: str, clients: Iterable[Unseen], device: str) -> Table:
     """A row a client. Those that were trained on are marked: there a model looks better than it is."""
-    from rich.table import Table
-
     from flgames.devices import chosen_device
     from flgames.evaluation.unseen import figures_on
-    from flgames.report.clients import COLUMNS, ClientRow, majority_of
+    from flgames.report.clients import ClientRow, empty_table, majority_of
 
-    table = Table(title=f"{title}: accuracy in %", title_justify="left", padding=(0, 1), collapse_padding=True)
-    for column in COLUMNS:
-        table.add_column(column, justify="left" if column == "client" else "right", overflow="fold")
+    table = empty_table(f"{title}: accuracy in %")
     for each in clients:
         figures = figures_on(model.ensemble, each, chosen_device(device), model.result.temperature)
         first, *rest = ClientRow(each.name, [figures], majority_of(model.result), is_unseen=True).cells()

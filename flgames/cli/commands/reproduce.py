@@ -42,7 +42,7 @@ def reproduce(
     For example: flgames reproduce table-accuracy --quick
     """
     from flgames.cli.ui.fetching import fetch
-    from flgames.data.benchmarks.registry import planted
+    from flgames.data.benchmarks.registry import benchmark as benchmark_of
     from flgames.evaluation.lime import captum
     from flgames.paper import case
     from flgames.runs.store import Store
@@ -58,6 +58,8 @@ def reproduce(
         if name is None:
             raise UserError("Which table or figure? flgames reproduce --list shows their names.")
         chosen = list(EXPERIMENTS.values()) if name == "all" else [experiment(name)]
+        if quick and name != "all" and chosen[0].is_real:
+            raise UserError(f"{name} is about real data, which must be fetched: it has no quick version.")
         if not _benchmarks_of(chosen, scope):
             about = ", ".join(_benchmarks_of(chosen, Scope()))
             raise UserError(f"{name} is about {about}: none of them is among `benchmarks`.")
@@ -67,7 +69,7 @@ def reproduce(
         with options.results_folder(out):
             store = Store(out)
             for benchmark in _benchmarks_of(chosen, scope):
-                fetch(planted(case.on(benchmark)), console, offline)
+                fetch(benchmark_of(case.on(benchmark)), console, offline)
             try:
                 if play:
                     _play(chosen, scope, store, on, console)
