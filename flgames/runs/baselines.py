@@ -170,7 +170,20 @@ CHOSEN: dict[str, dict[str, dict[str, Plain]]] = {
         "pooled-erm": {"learning_rate": 0.00025},
         "grey-oracle": {"learning_rate": 0.00025},
     },
-    "fars": {},
+    "fars": {
+        "logistic": {"l2": 1e-05},
+        "fedsgd": {"learning_rate": 0.03},
+        "fedavg": {"learning_rate": 0.01},
+        "fedprox": {"learning_rate": 0.01, "mu": 0.01},
+        "fedgma": {"learning_rate": 0.003},
+        "fedmedian": {"learning_rate": 0.003},
+        "local-mean": {"learning_rate": 0.01},
+        "group-dro": {"learning_rate": 0.01, "eta": 0.01},
+        "irm": {"learning_rate": 0.01, "penalty": 1.0, "anneal": 100},
+        "vrex": {"learning_rate": 0.03, "penalty": 1.0, "anneal": 100},
+        "core-only": {"l2": 0.001},
+        "fl-games": {"learning_rate": 0.01},
+    },
 }
 """By benchmark and baseline: the values that the search chose."""
 
