@@ -29,7 +29,7 @@ class Figure:
 
 def unseen(options: BenchmarkOptions, title: str) -> Figure | None:
     """What the main table prints for a method's unseen client, if these are the main table's clients."""
-    fields = set(BenchmarkOptions.model_fields) - {"benchmark"}
+    fields = set(BenchmarkOptions.model_fields) - {"benchmark", "sprites"}
     changed = options.model_dump(include=fields, exclude_defaults=True)
     return None if changed else _main_table().get((options.benchmark, title))
 

@@ -121,7 +121,7 @@ def make_older(run: RunFolder, settings: dict[str, object]) -> Path:
 
 
 def test_a_folder_without_a_plan_goes_on(tmp_path: Path) -> None:
-    settings = resolve({"rounds": 6, "against_rounds": 2, "threads": 1})
+    settings = resolve({"rounds": 6, "against_rounds": 2, "threads": 1, "sprites": "rendered"})  # as all of them were
     whole, run = (RunFolder.create(tmp_path / name, settings) for name in ("whole", "run"))
     play_run(whole)
     plan = run.plan
