@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-HEADINGS = ("A method", "A stopping rule", "A benchmark", "An engine", "A knob")
+HEADINGS = ("A method", "A stopping rule", "A benchmark", "A benchmark of real sites", "An engine", "A knob")
 
 FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', re.DOTALL | re.MULTILINE)
 
@@ -113,6 +113,14 @@ def test_a_benchmark_is_one_file(folder: Path, said: dict[str, str]) -> None:
     assert len(files("A benchmark")) == 1
     assert "Marked Shadows" in of(said, "play --benchmark marked-shadows")
     assert (folder / "marked-shadows.png").exists()
+
+
+def test_a_benchmark_of_real_sites_is_one_file(folder: Path, said: dict[str, str]) -> None:
+    assert len(files("A benchmark of real sites")) == 1
+    shown = of(said, "data show four-wards")
+    for words in ("north  │ trains", "west   │ trains", "south  │ unseen"):
+        assert words in shown
+    assert (folder / "four-wards.png").exists()
 
 
 def test_an_engine_is_one_package(folder: Path, said: dict[str, str]) -> None:

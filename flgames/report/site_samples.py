@@ -29,7 +29,8 @@ def draw_sites(path: Path, source: Sites, seed: int) -> None:
 
 
 def _draw_columns(path: Path, source: Sites, samples: SiteSet) -> None:
-    sites = (*source.players, *sorted(source.unseen, key=lambda site: -correlation(samples, site, source.shown[-1])))
+    shown = source.shown or samples.columns[:2]
+    sites = (*source.players, *sorted(source.unseen, key=lambda site: -correlation(samples, site, shown[-1])))
     height = 1.6 + 0.24 * len(sites)
     figure, (shares, correlations) = pyplot.subplots(
         1, 2, figsize=(11, height), sharey=True, width_ratios=(1, 2), layout="constrained"
@@ -37,11 +38,11 @@ def _draw_columns(path: Path, source: Sites, samples: SiteSet) -> None:
     places = np.arange(len(sites))
     shares.barh(places, [samples.labels[samples.rows(site)].mean() for site in sites], color=GREY, height=0.6)
     shares.set(xlim=(0, 1), xlabel=f"share of {source.class_names[-1]!r}")
-    for number, column in enumerate(source.shown):
+    for number, column in enumerate(shown):
         found = [correlation(samples, site, column) for site in sites]
-        correlations.plot(found, places, "os^D"[number], color=COLOURS[1 - number], label=column)
+        correlations.plot(found, places, "os^D"[number % 4], color=COLOURS[1 - number], label=column)
     correlations.axvline(0, color=GREY, linewidth=0.8)
-    correlations.set(xlim=(-1, 1), xlabel=f"correlation with {source.class_names[-1]!r}")
+    correlations.set(xlim=(-1.04, 1.04), xlabel=f"correlation with {source.class_names[-1]!r}")
     for panel in (shares, correlations):
         panel.grid(alpha=0.2)
         if source.unseen:

@@ -86,6 +86,8 @@ def test_a_declaration_is_checked() -> None:
         dataclasses.replace(DECLARED, players=("north",))
     with pytest.raises(UserError, match="north can't train and be unseen"):
         dataclasses.replace(DECLARED, unseen=("north",))
+    with pytest.raises(UserError, match="Unknown site 'west'"):
+        dataclasses.replace(DECLARED, unseen=("west",)).data(0).unseen_clients()
     with pytest.raises(UserError, match="give one of each a sample"):
         dataclasses.replace(CLINICS, labels=ILL[1:])
 

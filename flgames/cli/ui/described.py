@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from rich.table import Table
 
 from flgames.data.benchmarks.benchmark import HELD_OUT, Benchmark
+from flgames.data.benchmarks.published import Published
 from flgames.data.benchmarks.sites import Sites
+
+MANY = 7
+"""So many unseen sites are counted, not named."""
 
 
 def facts(source: Benchmark | Sites, offline: bool) -> dict[str, str]:
     """Its clients, their sizes, and where its data would come from on this machine."""
     said = _sites(source) if isinstance(source, Sites) else _clients(source)
-    return said | {"data": "; ".join(wanted.where(offline) for wanted in source.published) or source.origin}
+    return said | {"data": _each(source, lambda wanted: wanted.where(offline)) or source.origin}
 
 
 def verified(source: Benchmark | Sites) -> str:
     """What its data were compared with."""
-    digests = ", ".join(f"{wanted.sha256[:16]}..." for wanted in source.published)
-    return f"verified (SHA-256 {digests})" if digests else "nothing to fetch"
+    digests = _each(source, lambda wanted: f"SHA-256 {wanted.sha256[:16]}...")
+    return f"verified ({digests})" if digests else "nothing to fetch"
 
 
 def counted(source: Benchmark | Sites, seed: int) -> Table:
     """A row a client: what was drawn beside what was meant, or what its records say."""
     return _records(source, seed) if isinstance(source, Sites) else _measured(source, seed)
+
+
+def _each(source: Benchmark | Sites, say: Callable[[Published[Any]], str]) -> str:
+    """Something of every data set that a benchmark needs, by name if there are several."""
+    several = len(source.published) > 1
+    return "; ".join(f"{wanted.title}: {say(wanted)}" if several else say(wanted) for wanted in source.published)
 
 
 def _clients(source: Benchmark) -> dict[str, str]:
@@ -36,10 +49,14 @@ def _clients(source: Benchmark) -> dict[str, str]:
 
 
 def _sites(source: Sites) -> dict[str, str]:
-    unseen, number = sum(source.sizes[site] for site in source.unseen), len(source.unseen)
+    def named(sites: tuple[str, ...]) -> str:
+        return ", ".join(f"{site} {source.sizes[site]:,}" if site in source.sizes else site for site in sites)
+
+    unseen = sum(source.sizes.get(site, 0) for site in source.unseen)
+    is_short = len(source.unseen) < MANY
     return {
-        "clients": ", ".join(f"{site} {source.sizes[site]:,}" for site in source.players),
-        "unseen": f"{unseen:,} at {number} sites" if number > 1 else f"{', '.join(source.unseen)} {unseen:,}",
+        "clients": named(source.players),
+        "unseen": named(source.unseen) if is_short else f"{unseen:,} at {len(source.unseen)} sites",
         "origin": source.origin,
     }
 
@@ -62,7 +79,7 @@ def _measured(source: Benchmark, seed: int) -> Table:
 def _records(source: Sites, seed: int) -> Table:
     samples = source.load(seed)
     inputs = f"{samples.values.shape[1]} columns" if source.kind == "table" else _shape(samples.values.shape[1:])
-    table = _table(f"{source.title}: {inputs}, {source.origin}")
+    table = _table(f"{source.title}: {inputs}")
     is_binary = source.classes == 2
     for column in ("", "samples", repr(source.class_names[-1]) if is_binary else "rarest and most frequent class"):
         table.add_column(column, justify="right" if column else "left")

@@ -57,5 +57,5 @@ def fetch(source: Benchmark | Sites, console: Console, offline: bool = False) ->
     for wanted in source.published:
         with FetchBar(console, wanted) as bar:
             wanted.fetch(bar, offline)
-        found.append(bar.where)
+        found.append(f"{wanted.title}: {bar.where}" if len(source.published) > 1 else bar.where)
     return "; ".join(found) or source.origin

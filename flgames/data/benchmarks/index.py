@@ -110,8 +110,7 @@ def _files(page: str, certificate: str | None) -> list[Listed]:
     else:
         with asking("the list of files"):
             answer = requests.get(page, timeout=TIMEOUT, verify=certificate or True, headers={"Accept": "text/html"})
-        if not answer.ok:
-            raise OSError(f"it answers {answer.status_code} when it is asked for this package")
+            answer.raise_for_status()
         page, text = answer.url, answer.text
     links = _Links()
     links.feed(text)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flgames.data.own.files import Stack, Table
-from flgames.errors import UserError
+from flgames.errors import UserError, unknown
 from flgames.files import replacing
 
 PARTS = ("values", "labels", "places", "groups")
@@ -81,6 +81,8 @@ class SiteSet:
 
     def rows(self, site: str) -> np.ndarray:
         """The places of a site's samples."""
+        if site not in self.sites:
+            raise unknown("site", site, self.sites)
         return np.flatnonzero(self.places == self.sites.index(site))
 
     def records(self, site: str, classes: Sequence[str]) -> Table | Stack:

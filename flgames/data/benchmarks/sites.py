@@ -45,7 +45,8 @@ class Sites:
     core_columns
         The columns of a table, by what stands before "=", whose meaning is the same everywhere. Empty: nobody knows.
     shown
-        Columns that a picture of the sites compares, the last one by which unseen sites are put in order.
+        Columns that a picture of the sites compares, the last one by which unseen sites are put in order. Empty: the
+        first two.
     origin
         Whose data they are, for people.
     check

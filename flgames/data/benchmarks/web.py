@@ -21,5 +21,8 @@ def asking(what: str) -> Iterator[None]:
         raise OSError(f"no answer to {what} in time") from None
     except requests.ConnectionError:
         raise OSError("no connection") from None
-    except requests.exceptions.InvalidURL:
-        raise OSError(f"the address of {what} can't be asked") from None
+    except requests.HTTPError as error:  # its own words have the address in them, and an index's may have a password
+        status = "with an error" if error.response is None else error.response.status_code
+        raise OSError(f"it answers {status} to {what}") from None
+    except requests.RequestException as error:
+        raise OSError(f"{what} can't be asked for ({type(error).__name__})") from None
