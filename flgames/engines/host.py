@@ -23,7 +23,8 @@ import torch
 from flgames.core.client import Client, Site
 from flgames.core.messages import Ask
 from flgames.core.state import State, taken
-from flgames.data.own.survey import Roles, Survey
+from flgames.data.own.roles import Roles
+from flgames.data.own.survey import Survey
 from flgames.data.samples import Samples, input_shape
 from flgames.devices import chosen_device
 from flgames.engines.wire import pack, pack_answer, read_ask, unpack

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 from flgames.core.messages import Answer, Answers, Ask, Saved
 from flgames.core.state import State
-from flgames.data.own.survey import Roles, Survey
+from flgames.data.own.roles import Roles
+from flgames.data.own.survey import Survey
 from flgames.engines.wire import SURVEY, AnswerHeader, Unreadable, allowed_bytes, pack, pack_ask, read_answer
 from flgames.errors import ClientFailure
 from flgames.models.architecture import Weights

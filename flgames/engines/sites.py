@@ -9,8 +9,9 @@ from pathlib import Path
 from flgames.data.benchmarks.registry import benchmark
 from flgames.data.names import natural
 from flgames.data.own.files import clients_in, read
+from flgames.data.own.roles import Roles
 from flgames.data.own.source import OwnData, path_of
-from flgames.data.own.survey import Roles, Survey
+from flgames.data.own.survey import Survey
 from flgames.data.samples import Samples
 from flgames.errors import UserError, unknown
 from flgames.runs.match import Match

@@ -25,7 +25,8 @@ from flgames.core.records import GameResult, RoundRecord
 from flgames.core.stopping.rule import StoppingRule, rules
 from flgames.data.own import arrays as given
 from flgames.data.own.records import LaidOut
-from flgames.data.own.survey import Kind, Layout, pooled_moments
+from flgames.data.own.roles import Kind
+from flgames.data.own.survey import Layout, pooled_moments
 from flgames.data.samples import Samples
 from flgames.devices import chosen_device
 from flgames.errors import UserError

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from flgames.core.stopping.rule import rules
-from flgames.data.own.survey import Kind
+from flgames.data.own.roles import Kind
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.runs.presets import PHI_ROUNDS, on_real_data
 from flgames.runs.settings import knobs

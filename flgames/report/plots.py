@@ -94,10 +94,10 @@ def draw_unseen(path: Path, title: str, methods: Mapping[str, Sequence[ClientRow
     for (method, rows), colour in zip(unseen.items(), COLOURS, strict=False):
         values = [100 * (rows[client].mean("accuracy") or 0.0) for client in order]
         ends = [rows[client].interval for client in order]
-        apart = [[value - 100 * low for value, (low, _) in zip(values, ends, strict=True)],
-                 [100 * high - value for value, (_, high) in zip(values, ends, strict=True)]]  # fmt: skip
+        low = [max(0.0, value - 100 * end) for value, (end, _) in zip(values, ends, strict=True)]
+        high = [max(0.0, 100 * end - value) for value, (_, end) in zip(values, ends, strict=True)]
         axes.errorbar(
-            values, range(len(order)), xerr=apart, fmt="o", color=colour, markersize=5, elinewidth=0.8, alpha=0.85,
+            values, range(len(order)), xerr=[low, high], fmt="o", color=colour, markersize=5, elinewidth=0.8, alpha=0.85,
             label=f"{method}: mean {sum(values) / len(values):.1f}",
         )  # fmt: skip
     constants = [100 * last[client].constant for client in order]

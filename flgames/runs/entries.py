@@ -11,7 +11,7 @@ from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import NAMES as BENCHMARKS
 from flgames.data.benchmarks.registry import benchmark, find
 from flgames.data.benchmarks.sites import Sites
-from flgames.data.own.survey import Kind
+from flgames.data.own.roles import Kind
 from flgames.errors import UserError, unknown
 from flgames.methods.fedavg import FedAvgConfig
 from flgames.methods.registry import find as find_method

@@ -12,8 +12,9 @@ from pydantic import BaseModel, ConfigDict
 
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.own.files import likely_kind
+from flgames.data.own.roles import Kind
 from flgames.data.own.source import OwnOptions
-from flgames.data.own.survey import Kind, Survey
+from flgames.data.own.survey import Survey
 from flgames.runs.entries import entries, kind_of
 from flgames.runs.entry import Entry
 from flgames.runs.match import Match

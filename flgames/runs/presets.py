@@ -13,7 +13,7 @@ from flgames.core.knobs import Plain
 from flgames.core.stopping.rule import NEVER
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import GamePreset, find
-from flgames.data.own.survey import Kind
+from flgames.data.own.roles import Kind
 from flgames.errors import unknown
 from flgames.methods.fl_games.config import FLGamesConfig
 

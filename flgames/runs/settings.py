@@ -21,7 +21,7 @@ from flgames.core.knobs import PHI, STOP, Plain
 from flgames.core.stopping.rule import NEVER, SavedRule, StoppingRule, rule_from, rules
 from flgames.data.benchmarks.options import DATA, WHAT, BenchmarkOptions
 from flgames.data.own import OWN_DATA
-from flgames.data.own.survey import Kind, Roles
+from flgames.data.own.roles import Kind, Roles
 from flgames.errors import UserError, unknown
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.models.networks import Initialisation, PredictorName

@@ -163,7 +163,7 @@ def evaluate(
 def _on_clients(model: LoadedModel, data: Path, target: str | None, device: str) -> Table:
     from flgames.data.own.files import clients_in, read
     from flgames.data.own.records import LaidOut, Unseen
-    from flgames.data.own.survey import Roles
+    from flgames.data.own.roles import Roles
 
     layout = model.layout
     if layout is None:

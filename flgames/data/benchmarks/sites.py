@@ -14,7 +14,8 @@ import torch
 
 from flgames.data.benchmarks.site_set import SiteSet
 from flgames.data.own.records import LaidOut, Unseen
-from flgames.data.own.survey import Kind, Layout
+from flgames.data.own.roles import Kind
+from flgames.data.own.survey import Layout
 from flgames.data.samples import POOLED
 from flgames.errors import UserError
 

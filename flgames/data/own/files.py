@@ -21,7 +21,8 @@ from torch import Tensor
 
 from flgames.data.names import natural
 from flgames.data.own.records import InMemory, Records
-from flgames.data.own.survey import Kind, Layout, Roles, Survey
+from flgames.data.own.roles import Kind, Roles
+from flgames.data.own.survey import Layout, Survey
 from flgames.errors import UserError
 
 IMAGES = (".png", ".jpg", ".jpeg")

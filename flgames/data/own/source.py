@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from flgames.data.own import OWN_DATA
 from flgames.data.own.files import clients_in, read
 from flgames.data.own.records import LaidOut, Unseen
-from flgames.data.own.survey import Layout, Roles, Survey
+from flgames.data.own.roles import Roles
+from flgames.data.own.survey import Layout, Survey
 from flgames.data.samples import POOLED
 from flgames.errors import UserError, unknown
 

@@ -8,30 +8,18 @@ home for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from torch import Tensor
 
 from flgames.data.names import natural
+from flgames.data.own.roles import Kind
 from flgames.errors import UserError
 from flgames.models.standardise import Standardise, moments
 
-Kind = Literal["images", "table"]
-
 MOST_CLASSES = 1000
-
-
-class Roles(BaseModel):
-    """Which columns of a table are not inputs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    target: str | None = None
-    """What is to be predicted."""
-    group: str | None = None
-    """Whose a row is, such as a patient's: rows of one are never parted."""
 
 
 class Survey(BaseModel):
