@@ -97,7 +97,7 @@ def draw_unseen(path: Path, title: str, methods: Mapping[str, Sequence[ClientRow
         low = [max(0.0, value - 100 * end) for value, (end, _) in zip(values, ends, strict=True)]
         high = [max(0.0, 100 * end - value) for value, (_, end) in zip(values, ends, strict=True)]
         axes.errorbar(
-            values, range(len(order)), xerr=[low, high], fmt="o", color=colour, markersize=5, elinewidth=0.8, alpha=0.85,
+            values, range(len(order)), xerr=[low, high], fmt="o", color=colour, markersize=5, elinewidth=0.8,
             label=f"{method}: mean {sum(values) / len(values):.1f}",
         )  # fmt: skip
     constants = [100 * last[client].constant for client in order]

@@ -14,9 +14,10 @@ from flgames.files import write_atomically, write_json
 from flgames.report.clients import ClientRow, csv_page, majority_of, markdown_page, rows_of, terminal_tables
 from flgames.report.plots import draw_curves, draw_unseen
 from flgames.runs.entry import Entry
-from flgames.runs.evidence import beside, chose, doubts, found
+from flgames.runs.evidence import beside, chose, doubts, found, too_simple
 from flgames.runs.folder import GameFolder, RunFolder
 from flgames.runs.match import Match
+from flgames.runs.names import PERCEPTRONS
 from flgames.runs.result import Result
 
 Games = list[tuple[Entry, list[Result], list[GameFolder]]]
@@ -40,7 +41,11 @@ def summarise_real(run: RunFolder, console: Console) -> None:
         pages.append(markdown_page(title, methods))
         write_atomically(run.path / f"clients{stem}.csv", csv_page(methods))
         _say(match, games, console)
-        draw_curves(run.path / f"curves{stem}.png", title, {entry.title: folders for entry, _, folders in games})
+        draw_curves(
+            run.path / f"curves{stem}.png",
+            f"{match.title}, {_seeds(run)}",
+            {entry.title: folders for entry, _, folders in games},
+        )
         drawn = [f"curves{stem}.png"]
         if any(row.is_unseen for rows in methods.values() for row in rows):
             draw_unseen(run.path / f"unseen{stem}.png", f"{match.title}: unseen clients", methods)
@@ -96,7 +101,12 @@ def _say(match: Match, games: Games, console: Console) -> None:
     entry, results, _ = games[-1]
     if not held_back:
         return
-    for other, its_results, _ in games[:-1]:
+    by_slug = {each.slug: its for each, its, _ in games}
+    if PERCEPTRONS in by_slug:
+        for linear, perceptrons in zip(games[0][1], by_slug[PERCEPTRONS], strict=True):
+            for doubt in too_simple(linear, perceptrons):
+                console.print(doubt, style="yellow", soft_wrap=True)
+    for other, its_results, _ in games[:1]:
         for result, its_result in zip(results, its_results, strict=True):
             said, is_warning = beside((entry, result), (other, its_result), constant)
             console.print(said, style="yellow" if is_warning else None, soft_wrap=True)

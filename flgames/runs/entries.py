@@ -42,7 +42,16 @@ from flgames.runs.baselines import (
     UNSEARCHED,
 )
 from flgames.runs.entry import Entry
-from flgames.runs.names import DEFAULT, DEFAULT_ON_REAL_DATA, FL_GAMES, GAMES, LINEAR_GAME, NAMES, SETTLED_GAME
+from flgames.runs.names import (
+    DEFAULT,
+    DEFAULT_ON_REAL_DATA,
+    FL_GAMES,
+    GAMES,
+    LINEAR_GAME,
+    NAMES,
+    PERCEPTRONS,
+    SETTLED_GAME,
+)
 from flgames.runs.settings import Settings, resolve
 
 
@@ -243,4 +252,14 @@ def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:
     linear = isinstance(own.network, Linear)
     if kind == "table" and linear != isinstance(other.network, Linear) and other.method != "logistic":
         other = other.model_copy(update={"network": own.network})  # a comparison on equal terms
-    return [other.model_copy(update={"rounds": settings.against_rounds or other.rounds}), own]
+    others = [other.model_copy(update={"rounds": settings.against_rounds or other.rounds})]
+    if settings.data is not None and linear and settings.against == "fedavg":
+        others.append(_perceptrons(others[0]))
+    return [*others, own]
+
+
+def _perceptrons(other: Entry) -> Entry:
+    """FedAvg with the paper's perceptrons: whether linear models are enough for a table."""
+    named = {"slug": PERCEPTRONS, "title": "FedAvg, perceptrons", "network": MLP()}
+    config = other.config | {"learning_rate": UNSEARCHED["fedavg"]["learning_rate"]}
+    return other.model_copy(update=named | {"config": config})

@@ -15,6 +15,9 @@ LITTLE = 0.02
 PERFECT = 0.99
 """Above this training accuracy there are too few mistakes for clients to differ by."""
 
+TOO_SIMPLE = 0.02
+"""Perceptrons must be this much better than linear models, and by more than chance, before a truth is not linear."""
+
 NAMED = 3
 """Columns that a sentence names."""
 
@@ -83,9 +86,19 @@ def beside(ours: tuple[Entry, Result], other: tuple[Entry, Result], constant: fl
         )
     return (
         f"{said} It is behind {against.title} there, and nothing found in the data says why that should pay at unseen "
-        f"clients: consider {against.title}, or other players (`predictor`).",
+        f"clients: consider {against.title}, or other players (--predictor).",
         True,
     )
+
+
+def too_simple(linear: Result, perceptrons: Result) -> Iterator[str]:
+    """Whether perceptrons find what linear models can't, by the same method on the same samples."""
+    (simple, n), (more, _) = held_back_accuracy(linear), held_back_accuracy(perceptrons)
+    if more - simple > max(TOO_SIMPLE, 2 * math.sqrt(2 * simple * (1 - simple) / n)):
+        yield (
+            f"Perceptrons are right about {more:.1%} of the held-back samples, and linear models about {simple:.1%}, "
+            "both by FedAvg: the truth is not linear here. --predictor mlp plays perceptrons, without settling."
+        )
 
 
 def doubts(entry: Entry, result: Result, constant: float) -> Iterator[str]:

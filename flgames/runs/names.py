@@ -17,6 +17,9 @@ FL_GAMES = "fl-games"
 LINEAR_GAME, SETTLED_GAME = "linear-game", "settled-game"
 """The two that it decides between: linear players as they are, and on weighted samples always."""
 
+PERCEPTRONS = "fedavg-perceptrons"
+"""What is played on own tables to see whether linear models are enough."""
+
 NAMES = (*ALL, *GAMES, FL_GAMES, LINEAR_GAME, SETTLED_GAME)
 
 DEFAULT = (*PLANTED, *(name for name, (_, variant) in GAMES.items() if variant.startswith("f-")))
