@@ -8,13 +8,16 @@ from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.paper.case import Case, on
 from flgames.paper.scope import BENCHMARKS, Scope
 from flgames.runs.entries import default_names, entry
-from flgames.runs.names import LINEAR_GAME, SETTLED_GAME
+from flgames.runs.names import FL_GAMES, LINEAR_GAME, SETTLED_GAME
 
 DRAWS = 12
 STATES = (2, 3, 5)
 """Training sites of a draw."""
 
 LARGEST = ("California", "Texas", "Florida")
+
+ON_DIGITS = ("fedavg", "fedprox", "fedmedian", FL_GAMES)
+"""Convolutions take minutes each."""
 
 GROUP, METHOD = "training sites", "method"
 
@@ -34,19 +37,18 @@ def fars(scope: Scope) -> list[Case]:
 
 def rand_health(scope: Scope) -> list[Case]:
     """Every site unseen in turn."""
-    return _in_turn(scope, "rand-health", (LINEAR_GAME, SETTLED_GAME))
+    options = on("rand-health")
+    return _in_turn(scope, options, (*default_names(options), LINEAR_GAME, SETTLED_GAME))
 
 
 def digits(scope: Scope) -> list[Case]:
     """Every source unseen in turn."""
-    return _in_turn(scope, "digits-across-sources", ())
+    return _in_turn(scope, on("digits-across-sources"), ON_DIGITS)
 
 
-def _in_turn(scope: Scope, benchmark: str, more: Sequence[str]) -> list[Case]:
+def _in_turn(scope: Scope, options: BenchmarkOptions, methods: Sequence[str]) -> list[Case]:
     if scope.quick or scope.benchmarks != BENCHMARKS:
         return []
-    options = on(benchmark)
-    methods = (*default_names(options), *more)
     return list(_cases("each unseen in turn", options, methods, range(scope.seeds or 1)))
 
 
