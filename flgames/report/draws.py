@@ -33,7 +33,7 @@ REFERENCES = ("core-only", "constant")
 STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 11: 2.23, 12: 2.20}
 """Of a 95% interval, by the number of draws; more draws come near to 2."""
 
-COLUMNS = ("mean", "10th percentile", "worst", "AUC", "log loss", "held back", "mean - FedAvg", "wins", "10th - FedAvg",
+COLUMNS = ("mean", "10th", "worst", "AUC", "log loss", "held back", "mean - FedAvg", "wins", "10th - FedAvg",
            "rounds")  # fmt: skip
 
 
@@ -73,7 +73,9 @@ class Difference:
     def half(self) -> float:
         """Of the 95% interval of the mean, by Student's t; of one draw nobody knows."""
         n = len(self.values)
-        return STUDENT.get(n, 1.96 + 2.4 / n) * stdev(self.values) / math.sqrt(n) if n > 1 else math.nan
+        if n < 2 or any(map(math.isnan, self.values)):
+            return math.nan
+        return STUDENT.get(n, 1.96 + 2.4 / n) * stdev(self.values) / math.sqrt(n)
 
     @property
     def wins(self) -> int:
@@ -188,7 +190,7 @@ class DrawsTable:
 
 
 LEGEND = """
-Accuracies in %, over unseen sites: their mean, their 10th percentile and the worst, averaged over draws. `held back`:
+Accuracies in %, over unseen sites: their `mean`, `10th` percentile and `worst`, averaged over draws. `held back`:
 accuracy on samples of the training sites that were held back. `mean - FedAvg` and `10th - FedAvg`: paired differences
 over draws with 95% intervals; `wins`: draws in which the mean is higher : lower. `rounds`: of the chosen model.
 """

@@ -49,6 +49,7 @@ from flgames.runs.names import (
     GAMES,
     LINEAR_GAME,
     NAMES,
+    OURS,
     PERCEPTRONS,
     SETTLED_GAME,
 )
@@ -106,7 +107,8 @@ def entry(name: str, options: BenchmarkOptions) -> Entry:
         chosen |= {"settle": {FL_GAMES: "auto", LINEAR_GAME: "never", SETTLED_GAME: "always"}[name]}
     elif name != FL_GAMES:
         raise UserError(f"{name} is for tables, and {options.benchmark} has images.")
-    return game(resolve(chosen), kind or "table").model_copy(update={"slug": name})
+    named = {"slug": name} | ({"title": OURS[name]} if name in OURS else {})
+    return game(resolve(chosen), kind or "table").model_copy(update=named)
 
 
 def baseline(name: str, options: BenchmarkOptions) -> Entry:

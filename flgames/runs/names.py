@@ -17,6 +17,9 @@ FL_GAMES = "fl-games"
 LINEAR_GAME, SETTLED_GAME = "linear-game", "settled-game"
 """The two that it decides between: linear players as they are, and on weighted samples always."""
 
+OURS = {FL_GAMES: "FL Games", LINEAR_GAME: "FL Games, never settled", SETTLED_GAME: "FL Games, always settled"}
+"""What tables of real data call them."""
+
 PERCEPTRONS = "fedavg-perceptrons"
 """What is played on own tables to see whether linear models are enough."""
 

@@ -9,12 +9,16 @@ ROOT/
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from flgames.files import write_json
+from flgames.files import write_atomically, write_json
 from flgames.runs.folder import GameFolder, environment
 from flgames.runs.match import Match
 from flgames.runs.result import ProbeRecord, Result, StoredMatch, read_stored
+
+DIGITS = 5
+"""Of a figure that is kept."""
 
 PROBED = ("round", "unseen", "agree", "conflict", "flip_rate")
 """What is kept of every look at the unseen client."""
@@ -57,14 +61,31 @@ class Store:
         path = self.root / "runs" / f"{match.stem}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         title = {"method": match.entry.slug, "title": match.entry.title}
+        result = folder.result()
         played: dict[str, object] = {
             "environment": self.environment.model_dump(),
-            "result": folder.result().saved(),
-            "train_curve": [_brief(record.accuracy) for record in folder.measures()],
+            "result": shortened(result.saved()),
+            # Matches on real sites come by the hundred, with figures of every site: they are kept short.
+            "train_curve": [] if result.unseen_clients else [_brief(each.accuracy) for each in folder.measures()],
         }
         if probes := folder.probes():
             played["probes"] = {name: [_brief(_of(probe, name)) for probe in probes] for name in PROBED}
-        write_json(path, title | match.what | played)
+        whole = title | match.what | played
+        if result.unseen_clients:
+            write_atomically(path, json.dumps(whole, allow_nan=False) + "\n")
+        else:
+            write_json(path, whole)
+
+
+def shortened(saved: dict[str, object]) -> dict[str, object]:
+    """A result whose figures by client have as many digits as anybody reads."""
+    return {name: _short(value) if name in ("held_back", "unseen_clients") else value for name, value in saved.items()}
+
+
+def _short(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _short(each) for name, each in value.items()}
+    return round(value, DIGITS) if isinstance(value, float) else value
 
 
 def _of(probe: ProbeRecord, name: str) -> float:
