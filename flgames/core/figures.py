@@ -47,9 +47,9 @@ class Figures(BaseModel):
     """The probability that a sample of the class is ranked above one of another; with more than two classes the mean
     over them. None: there is one class only."""
     auc_error: float | None
-    log_loss: float
-    log_loss_error: float
-    calibration_error: float
+    log_loss: float | None
+    log_loss_error: float | None
+    calibration_error: float | None
     """The mean distance between confidence and accuracy, over ten bins of confidence."""
 
     @classmethod
@@ -73,6 +73,13 @@ class Figures(BaseModel):
     @property
     def n(self) -> int:
         return sum(map(sum, self.confusion))
+
+    @classmethod
+    def of_counts(cls, confusion: list[list[int]]) -> Self:
+        """As far as counts alone can tell."""
+        return cls(
+            confusion=confusion, auc=None, auc_error=None, log_loss=None, log_loss_error=None, calibration_error=None
+        )
 
     @property
     def rates(self) -> Rates:

@@ -225,5 +225,5 @@ class Server:
 
 
 def _figures(answer: Answer) -> Figures:
-    told = {name: None if name.startswith("auc") and value < 0 else value for name, value in answer.numbers.items()}
+    told = {name: None if value < 0 else value for name, value in answer.numbers.items()}
     return Figures.model_validate({"confusion": answer.tensors["confusion"].tolist()} | told)

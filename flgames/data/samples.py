@@ -108,7 +108,8 @@ class Subset:
 def held_back(samples: Samples, share: float, seed: int, client: str) -> tuple[Samples, Samples | None]:
     """A client's samples in two: those to train on, and a share that nothing is learnt from.
 
-    Samples of one group, such as a patient, stay on one side. Who has one sample, or one group, trains on it.
+    Samples of one group, such as a patient, stay on one side, and groups are held back while they fit into the share.
+    Who has one sample, or one group, trains on it.
 
     Examples
     --------
@@ -124,12 +125,15 @@ def held_back(samples: Samples, share: float, seed: int, client: str) -> tuple[S
     groups: Tensor | None = getattr(samples, "groups", None)
     whose = torch.arange(size) if groups is None else torch.unique(groups, return_inverse=True)[1]
     order = torch.from_numpy(generator(seed, "held back", client).permutation(int(whose.max()) + 1))
-    sizes = torch.bincount(whose)[order].cumsum(0)
-    kept = int((sizes <= max(1, round(share * size))).sum())
-    kept = min(max(kept, 1), len(order) - 1)
-    is_back = torch.isin(whose, order[:kept])
-    if not is_back.any():
+    if len(order) < 2:
         return samples, None
+    sizes = torch.bincount(whose).tolist()
+    room, back = min(max(1, round(share * size)), size - 1), list[int]()
+    for group in order.tolist():
+        if sizes[group] <= room:  # a person with most of the samples does not fit, and is trained on
+            back.append(group)
+            room -= sizes[group]
+    is_back = torch.isin(whose, torch.tensor(back or [sizes.index(min(sizes))]))
     return Subset(samples, torch.nonzero(~is_back)[:, 0]), Subset(samples, torch.nonzero(is_back)[:, 0])
 
 

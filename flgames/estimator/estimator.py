@@ -295,7 +295,8 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         default = parameters() | self._implied(modules)
         given = {name: getattr(self, name) for name in FLGamesConfig.model_fields if name in parameters()}
         values = {name: default.get(name) if value is None else value for name, value in given.items()}
-        values["settle"] = values["settle"] or "never"
+        if self.settle is None and (self.full_batch or values["settle"] is None):
+            values["settle"] = "never"
         if self.fast:
             values["phi_batches"] = "all"
         config = checked(FLGamesConfig, values | {"representation": "variable" if learnt else "fixed"})

@@ -81,7 +81,7 @@ class ClientRow:
         ends: dict[str, str | float | int] = {"accuracy_low": round(low, 4), "accuracy_high": round(high, 4)}
         of_auc = self.figures[0].auc_interval if len(self.figures) == 1 else None
         ends |= dict(zip(("auc_low", "auc_high"), map(_rounded, of_auc or (None, None)), strict=True))
-        kind = "unseen" if self.is_unseen else "trained on, held back"
+        kind = "unseen" if self.is_unseen else "trained on"
         return {"client": self.client, "kind": kind, "n": self.n, **values, **ends, "constant": round(self.constant, 4)}
 
 
@@ -90,12 +90,17 @@ def rows_of(results: Sequence[Result]) -> list[ClientRow]:
     majority = majority_of(results[0])
     rows = []
     for is_unseen, found in (
-        (False, [result.held_back for result in results]),
+        (False, [_on_training(result) for result in results]),
         (True, [result.unseen_clients for result in results]),
     ):
         for client in dict.fromkeys(name for each in found for name in each):
             rows.append(ClientRow(client, [each[client] for each in found if client in each], majority, is_unseen))
     return rows
+
+
+def _on_training(result: Result) -> Mapping[str, Figures]:
+    """Of training clients: on samples that were held back, or else what was counted where they trained."""
+    return result.held_back or {name: Figures.of_counts(counts) for name, counts in result.confusion_of.items()}
 
 
 def majority_of(result: Result) -> int:

@@ -205,7 +205,10 @@ def show(comparison: Comparison, store: Store, console: Console) -> None:
     files = [stem.with_name(stem.name + ending) for ending in (".md", ".csv", ".png")]
     write_atomically(files[0], f"{table.title}\n{LEGEND}\n{table.markdown()}")
     write_atomically(files[1], csv_of(table.csv()))
-    draw(files[2], [table])
+    if table.against is not None:
+        draw(files[2], [table])
+    else:
+        files.pop()
     for each in table.terminal():
         console.print(each)
     for file in files:

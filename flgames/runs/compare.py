@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import benchmark
 from flgames.data.benchmarks.sites import Sites
-from flgames.errors import Diverged
+from flgames.errors import Diverged, UserError
 from flgames.runs.entries import default_names, entry
 from flgames.runs.entry import Entry
 from flgames.runs.match import Match
@@ -44,6 +44,14 @@ class Comparison:
             for each in entries
         ]
 
+    def check(self) -> None:
+        """Refuse what can't be played before anything is fetched or made."""
+        for match in self.matches():
+            assert isinstance(match.options, BenchmarkOptions)
+            source = match.entry.benchmark(match.options)
+            if isinstance(source, Sites) and not source.unseen:
+                raise UserError(f"{source.title}: all sites train, and nobody is left to compare at: train on fewer.")
+
     def matches(self) -> list[Match]:
         """All of them, in playing order: every method has played a seed before the next one begins."""
         return [match for seed in zip(*(matches for _, matches in self.by_entry()), strict=True) for match in seed]
@@ -58,7 +66,8 @@ class Comparison:
         if self.methods != default_names(self.options):
             words += self.methods if len(self.methods) <= MOST_NAMED else [f"{len(self.methods)}-methods"]
         if self.states is not None:
-            words.append(f"{len(self.seeds)}-draws-of-{self.states}")
+            first = f"-from-{self.seeds.start}" if self.seeds.start else ""
+            words.append(f"{len(self.seeds)}-draws-of-{self.states}{first}")
         elif self.seeds != DEFAULT_SEEDS:
             words.append(f"seeds-{self.seeds.start}-to-{self.seeds.stop - 1}")
         return "-".join(words)

@@ -117,7 +117,7 @@ def baseline(name: str, options: BenchmarkOptions) -> Entry:
         raise unknown("benchmark", options.benchmark, BENCHMARKS)
     kind = real_kind(options)
     if kind is not None:
-        return real_baseline(name, kind)
+        return real_baseline(name, kind, presets.VALIDATION if kind == "table" else 0.0)
     if name in PUBLISHED:
         if options != PUBLISHED_FOR:
             raise UserError(f"{name} has its authors' values, which are for {PUBLISHED_FOR.benchmark} as it is.")
@@ -127,7 +127,7 @@ def baseline(name: str, options: BenchmarkOptions) -> Entry:
     return _baseline(name, CHOSEN.get(options.benchmark, UNSEARCHED).get(name, {}))
 
 
-def real_baseline(name: str, kind: Kind, validation: float = presets.VALIDATION) -> Entry:
+def real_baseline(name: str, kind: Kind, validation: float) -> Entry:
     """A baseline on real data: on tables linear, with the values that were chosen on fars; on images with convolutions
     and Colored MNIST's values."""
     allowed = (*ON_IMAGES, *UNDECLARED) if kind == "images" else REAL
@@ -178,7 +178,7 @@ def _real(name: str, values: Mapping[str, Plain], kind: Kind, validation: float)
     rule = EarlyRound(early=EARLY // steps) if validation and method.Config.model_fields.get("learning_rate") else None
     common = {
         "slug": name,
-        "rounds": REAL_STEPS // steps,
+        "rounds": (STEPS if kind == "images" else REAL_STEPS) // steps,
         "network": CNN() if kind == "images" else Linear(),
         "rule": rule,
         "validation": validation,

@@ -126,7 +126,7 @@ class Settings(BaseModel):
         ge=0,
         lt=1,
         description="The share of every training client's samples that is held back: nothing is learnt from them, and "
-        "training clients' figures are on them. Default: 0.2 for real data, 0 for the paper's benchmarks.",
+        "training clients' figures are on them. Default: 0.2 for real tables, 0 for images and the paper's benchmarks.",
         json_schema_extra=DATA,
     )
     phi_rounds: int | None = Field(
@@ -306,6 +306,8 @@ def _implied(kind: Kind, chosen: Mapping[str, object]) -> dict[str, object]:
     """What real data imply; of its rule nothing, if another one is chosen."""
     predictor = chosen.get("predictor")
     implied = presets.on_real_data(kind, _variant(chosen), str(predictor) if predictor else None)
+    if chosen.get("full_batch"):
+        implied = {name: value for name, value in implied.items() if name != "settle"}
     usual = next(each for each in rules().values() if each.chosen_by in implied)
     return {name: value for name, value in implied.items() if not (name == usual.chosen_by and _has_rule(chosen, name))}
 

@@ -63,7 +63,7 @@ def compare(
         compared = options.names(methods, default_names(chosen))
         number = draws or seeds or (1 if is_real else 5)
         comparison = Comparison(chosen, compared, range(seed, seed + number), states)
-        comparison.matches()  # refuses what can't be played before anything is fetched or made
+        comparison.check()
         fetch(source, console, offline)
         with options.results_folder(out):
             store = Store(out)

@@ -48,11 +48,13 @@ class FLGamesClient(Client):
             else make_optimiser(config.optimiser, parameters, config.learning_rate)
         )
         size = len(site.samples)
-        self.move_batches: BatchStream | WeightedStream = BatchStream(
-            size, config.batch_size, site.seed, site.name, "moves"
-        )
+        self.move_batches: BatchStream | WeightedStream = self._even_batches()
         self.phi_stream = BatchStream(size, config.batch_size, site.seed, site.name, "phi")
         self.steps = steps_of(config.local_steps, size, config.batch_size, site.seed, site.name)
+
+    def _even_batches(self) -> BatchStream:
+        site = self.site
+        return BatchStream(len(site.samples), self.config.batch_size, site.seed, site.name, "moves")
 
     def respond(self, t: int, players: int = 0, sign: int = 0) -> Answer:
         """Move in predictor round t: ``local_steps`` steps on the ensemble's loss, opponents held still.
@@ -115,6 +117,9 @@ class FLGamesClient(Client):
         if sign == self.sign:
             return
         self.sign, site = sign, self.site
+        if not sign:
+            self.move_batches, self.counted = self._even_batches(), self.judged
+            return
         features, targets = self._all_features()
         direction = sign * self.known.buffers[CONTESTED].current.weights["direction"]
         weights = Weighting.of(features, targets, direction, linear_layer(self.predictor).out_features)
@@ -223,5 +228,5 @@ class FLGamesClient(Client):
         self.phi_moves = taken(state, "phi_moves", int)
         self.optimiser.load_state_dict(taken(state, "optimiser", dict))
         self._played = -1
-        self.sign = 0
+        self._settle(0)
         self._settle(taken(state, "sign", int))

@@ -68,6 +68,8 @@ class Game(Method):
             raise ValueError("linear players have one linear layer each, and these have more")
         if config.settle != "never" and not (self.sums and config.representation == "fixed"):
             raise ValueError("settling is for linear players on a fixed representation")
+        if config.settle != "never" and config.full_batch:
+            raise ValueError("settling weights the samples of mini-batches: it can't be had with full batches")
         self._reset()
 
     def _reset(self) -> None:

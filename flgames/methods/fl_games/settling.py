@@ -118,7 +118,9 @@ class Cells:
             return cls(direction, None)
         along = (features.double() @ direction.T)[:, 0]
         bins = BINS if len(along) >= FEW else FEW_BINS
-        return cls(direction, torch.quantile(along, torch.linspace(0, 1, bins + 1, dtype=along.dtype)[1:-1]))
+        edges = torch.quantile(along, torch.linspace(0, 1, bins + 1, dtype=along.dtype)[1:-1])
+        below = along[along < along.max()]  # of few values the largest must not be an edge: it would share its cell
+        return cls(direction, torch.minimum(edges, below.max()) if len(below) else edges)
 
     def __call__(self, features: Tensor) -> Tensor:
         along = features.double() @ self.direction.T
