@@ -115,7 +115,11 @@ class DrawsRow:
         return cls("constant", "the most frequent answer", found)
 
     def mean(self, measure: str) -> float:
-        return fmean(self.values[measure])
+        """Over draws. Where every site is unseen in turn, the 10th percentile and the worst are those of the sites."""
+        values = self.values[measure]
+        if measure in ("tenth", "worst") and len(values) > 1 and self.values["mean"] == self.values["worst"]:
+            return min(values) if measure == "worst" else _quantile(sorted(values), 0.1)
+        return fmean(values)
 
     def minus(self, other: DrawsRow, measure: str) -> Difference:
         pairs = zip(self.values[measure], other.values[measure], strict=True)
@@ -136,7 +140,7 @@ class DrawsRow:
         """What a program reads."""
         draws = len(self.values["mean"])
         record: dict[str, str | float | int] = {"method": self.slug, "title": self.title, "draws": draws}
-        record |= {name: _rounded(fmean(values)) for name, values in self.values.items()}
+        record |= {name: _rounded(self.mean(name)) for name in self.values}
         for measure in ("mean", "tenth", "worst", "auc"):
             other = None if against is None or against.slug == self.slug else self.minus(against, measure)
             record[f"{measure}_minus_fedavg"] = _rounded(other.mean) if other else ""
