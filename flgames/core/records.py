@@ -72,7 +72,15 @@ class Contested(BaseModel):
 
 
 class Finding(BaseModel):
-    """What the clients disagree about, and what follows from it."""
+    """What the clients disagree about, and what follows from it.
+
+    Examples
+    --------
+    >>> from flgames.core.records import Contested, Finding
+    >>> ward = Contested(column=2, heterogeneity=45.0, p=1e-9)
+    >>> Finding(contested=(ward,), reliance=0.8, settled=True).contested[0].column
+    2
+    """
 
     model_config = ConfigDict(frozen=True)
 
