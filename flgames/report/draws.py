@@ -52,7 +52,7 @@ MEASURES: dict[str, Callable[[Result], float]] = {
     "auc": _unseen("auc", "mean", 1),
     "log_loss": _unseen("log_loss", "mean", 1),
     "calibration_error": _unseen("calibration_error", "mean", 100),
-    "held_back": lambda result: 100 * held_back_accuracy(result)[0],
+    "held_back": lambda result: 100 * held_back_accuracy(result)[0] if result.held_back else math.nan,
     "rounds": lambda result: result.chosen_round + 1,
     "settled": lambda result: float(bool(result.finding and result.finding.settled)),
 }
