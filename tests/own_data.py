@@ -30,6 +30,18 @@ def three_hospitals(folder: Path, count: int = 30) -> Path:
     return pictures(folder, **{name: {"healthy": count, "ill": count} for name in "abc"})
 
 
+def disagreeing_tables(folder: Path, rows: int = 200) -> Path:
+    """Clients a, b and c with the columns age, mark and sick: what the mark says of who is sick differs."""
+    folder.mkdir(parents=True)
+    for seed, (client, effect) in enumerate({"a": 2.0, "b": 1.0, "c": 0.2}.items()):
+        generator = np.random.default_rng(seed)
+        sick = generator.integers(0, 2, rows)
+        ages, marks = (generator.normal(each * (2 * sick - 1), 1) for each in (0.5, effect))
+        lines = (f"{age},{mark},{ill}\n" for age, mark, ill in zip(ages, marks, sick, strict=True))
+        (folder / f"{client}.csv").write_text("age,mark,sick\n" + "".join(lines))
+    return folder
+
+
 def table(path: Path, rows: int = 40, seed: int = 0, first: dict[str, str] | None = None) -> Path:
     """A CSV file with the columns age, dose and sick; ``first`` replaces cells of the first row."""
     generator = np.random.default_rng(seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from flgames.cli.commands.compare import compare
 from flgames.cli.commands.data import fetch, show
@@ -23,10 +25,12 @@ from flgames.data.benchmarks.benchmark import Benchmark
 from flgames.paper.experiments import EXPERIMENTS, Experiment
 from flgames.paper.scope import Scope
 from flgames.report.lines import Line, csv_of
+from flgames.report.real_reproduction import show_real
 from flgames.runs.settings import knobs
 from flgames.runs.store import Store
 
 ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "results"
 
 
 def python_blocks(page: str) -> list[str]:
@@ -96,15 +100,37 @@ def test_the_docs_show_the_committed_tables(benchmark: str) -> None:
         assert (ROOT / "results" / picture).exists()
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS))
+OF_THE_PAPER = {name: each for name, each in EXPERIMENTS.items() if not each.is_real}
+ON_REAL_DATA = {name: each for name, each in EXPERIMENTS.items() if each.is_real}
+
+
+@pytest.mark.parametrize("experiment", OF_THE_PAPER.values(), ids=list(OF_THE_PAPER))
 def test_reproduced_tables_are_made_of_the_committed_matches(experiment: Experiment) -> None:
-    store = Store(ROOT / "results")
+    store = Store(RESULTS)
     lines = [Line.of(case, store) for case in experiment.cases(Scope())]
     if lines:
         written = (store.root / f"{experiment.name}.csv").read_text()
         assert csv_of(lines) == written, f"flgames reproduce {experiment.name} --no-play writes it again"
-    shown = (ROOT / "docs" / "reproduction.md").read_text()
-    made = [path.name for path in store.root.glob(f"{experiment.name}*") if path.suffix in (".png", ".md")]
+    are_one_click_away(experiment, "reproduction.md")
+
+
+@pytest.mark.parametrize("experiment", ON_REAL_DATA.values(), ids=list(ON_REAL_DATA))
+def test_tables_of_real_sites_are_made_of_the_committed_matches(experiment: Experiment, tmp_path: Path) -> None:
+    if not (RESULTS / f"{experiment.name}.csv").exists():
+        pytest.skip(f"{experiment.name} has not been played yet")
+    (tmp_path / "runs").symlink_to(RESULTS / "runs")
+    console = Console(file=io.StringIO())
+    show_real(experiment, Scope(), Store(tmp_path), console)
+    for ending in (".csv", ".md"):
+        written = (RESULTS / f"{experiment.name}{ending}").read_text()
+        made = (tmp_path / f"{experiment.name}{ending}").read_text()
+        assert made == written, f"flgames reproduce {experiment.name} --no-play writes it again"
+    are_one_click_away(experiment, "real-data.md")
+
+
+def are_one_click_away(experiment: Experiment, page: str) -> None:
+    shown = (ROOT / "docs" / page).read_text()
+    made = [path.name for path in RESULTS.glob(f"{experiment.name}*") if path.suffix in (".png", ".md")]
     assert made
     for name in made:
         assert f"](../results/{name})" in shown, "every table and figure is one click away"

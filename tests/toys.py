@@ -19,6 +19,7 @@ from flgames.data.samples import ArraySamples, Samples
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
 from flgames.models.architecture import Architecture
+from flgames.models.linear import linear_architecture
 
 
 class Slope(nn.Linear):
@@ -39,7 +40,7 @@ def squared_config(**knobs: Any) -> FLGamesConfig:
 
 def seat(method: Method, clients: dict[str, Samples], seed: int = 0) -> Server:
     """A server with its clients in this process, ready for the first round."""
-    server = Server(LocalFederation.of(method, clients, seed), method.memory)
+    server = Server(LocalFederation.of(method, clients, seed), method.memory, heard_by=method.heard_by)
     server.introduce()
     method.start(server, seed)
     return server
@@ -78,6 +79,11 @@ def perceptrons(inputs: int = 6, width: int = 5, classes: int = 2, variable: boo
     return Architecture(predictor, lambda: nn.Sequential(nn.Linear(inputs, width), nn.Tanh()))
 
 
+def suited(name: str, inputs: int = 6, classes: int = 2) -> Architecture:
+    """Perceptrons; one linear layer for the method that can have nothing else."""
+    return linear_architecture((inputs,), classes) if name == "logistic" else perceptrons(inputs, classes=classes)
+
+
 def random_clients(*sizes: int, inputs: int = 6, classes: int = 2) -> dict[str, Samples]:
     draw = torch.Generator().manual_seed(1)
     return {
@@ -89,9 +95,15 @@ def random_clients(*sizes: int, inputs: int = 6, classes: int = 2) -> dict[str, 
 
 
 def set_up(
-    method: Method, clients: dict[str, Samples], rounds: int, rule: StoppingRule | None = None, **more: Any
+    method: Method,
+    clients: dict[str, Samples],
+    rounds: int,
+    rule: StoppingRule | None = None,
+    validation: float = 0.0,
+    **more: Any,
 ) -> Play:
-    return Play(method, LocalFederation.of(method, clients, seed=0), seed=0, rounds=rounds, rule=rule, **more)
+    federation = LocalFederation.of(method, clients, seed=0, validation=validation)
+    return Play(method, federation, seed=0, rounds=rounds, rule=rule, **more)
 
 
 class Records(Callback):

@@ -87,7 +87,7 @@ class Figures(BaseModel):
 
     @property
     def accuracy(self) -> float:
-        return self.rates.accuracy
+        return sum(row[label] for label, row in enumerate(self.confusion)) / self.n
 
     @property
     def accuracy_interval(self) -> Interval:
@@ -95,7 +95,7 @@ class Figures(BaseModel):
 
     @property
     def auc_interval(self) -> Interval | None:
-        if self.auc is None or self.auc_error is None:
+        if self.auc is None or not self.auc_error:  # where all pairs are in order, the formula knows no error
             return None
         return max(0.0, self.auc - Z * self.auc_error), min(1.0, self.auc + Z * self.auc_error)
 
@@ -146,7 +146,8 @@ def _auc(probabilities: Tensor, targets: Tensor) -> tuple[float, float] | None:
             found.append((auc, _auc_variance(auc, positive, negative)))
     if not found:
         return None
-    return fmean(auc for auc, _ in found), math.sqrt(sum(variance for _, variance in found)) / len(found)
+    # The curves of several classes are of the same samples: their errors don't cancel.
+    return fmean(auc for auc, _ in found), fmean(math.sqrt(variance) for _, variance in found)
 
 
 def _auc_variance(auc: float, positive: int, negative: int) -> float:

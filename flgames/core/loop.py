@@ -191,7 +191,7 @@ class Play:
             asked *= GROWTH
             measure = self.server.measure(asked)
         verdict = self.rule.judge(round_, measure, self.standing)
-        if verdict.keep and set(measure.clients) != set(self.server.samples):
+        if verdict.keep and set(measure.clients) != set(self.server.judged):
             return measure  # where somebody is missing, clients are alike too easily
         self.standing = verdict.standing
         if verdict.keep:
@@ -244,7 +244,7 @@ class Play:
     @property
     def population(self) -> int:
         """How many samples to ask for so that every client counts all of its own."""
-        return max(self.server.judged.values()) * len(self.server.clients)
+        return max(self.server.judged.values()) * len(self.server.judged)
 
     def state_dict(self, keep: Collection[int] = ()) -> State:
         """The whole state, as a value of its own: playing on does not change it.

@@ -148,18 +148,18 @@ class Server:
 
     def measure(self, samples: int) -> TrainingMeasure:
         """How w_av does on the training clients, on at least so many samples in all."""
-        each = -(-samples // len(self.clients))
+        each = -(-samples // len(self.judged))
         forms = {name: CountForm.over(self.classes, min(each, size), size) for name, size in self.judged.items()}
         counts = {
             name: Counts(answer.tensors["confusion"], float(answer.numbers["loss_sum"]))
-            for name, answer in self.ask("count", self.clients, forms, samples=each).items()
+            for name, answer in self.ask("count", tuple(forms), forms, samples=each).items()
         }
         return TrainingMeasure(counts, {name: self.judged[name] for name in counts})
 
     @property
     def judged(self) -> dict[str, int]:
-        """How many samples models are judged by at each client: those that it held back, or else all that it has."""
-        return {name: self.held_back[name] or size for name, size in self.samples.items()}
+        """By whom models are judged, and by how many samples: by those who held some back, or else by all clients."""
+        return {name: size for name, size in self.held_back.items() if size} or self.samples
 
     @property
     def holds_back(self) -> bool:
@@ -171,7 +171,7 @@ class Server:
         lowest, highest = LOWEST, HIGHEST
         for _ in range(2):  # roughly, then closely
             form = Form({"losses": (torch.float64, torch.Size((STEPS,)))})
-            answers = self.ask("warm", self.clients, form, lowest=lowest, highest=highest)
+            answers = self.ask("warm", tuple(self.judged), form, lowest=lowest, highest=highest)
             losses = torch.stack([answer.tensors["losses"] for answer in answers.values()]).sum(0)
             lowest, highest = narrowed(losses, lowest, highest)
         return float((lowest * highest) ** 0.5)
@@ -181,7 +181,7 @@ class Server:
         numbers = tuple(name for name in Figures.model_fields if name != "confusion")
         shape = torch.Size((self.classes, self.classes))
         form = Form({"confusion": (torch.int64, shape)}, numbers)
-        answers = self.ask("judge", self.clients, form, temperature=temperature)
+        answers = self.ask("judge", tuple(self.judged), form, temperature=temperature)
         return {name: _figures(answer) for name, answer in answers.items()}
 
     def take_traffic(self) -> dict[str, Traffic]:
@@ -216,7 +216,8 @@ class Server:
         self.heard = taken(state, "heard", dict)
         self.told = taken(state, "told", dict)
         self.samples = taken(state, "samples", dict)
-        self.held_back = taken(state, "held_back", dict)
+        # A state that was saved before samples could be held back says nothing of them.
+        self.held_back = taken({"held_back": dict.fromkeys(self.samples, 0)} | state, "held_back", dict)
         self.classes = taken(state, "classes", int)
         self.down = taken(state, "down", dict)
         self.up = taken(state, "up", dict)

@@ -121,20 +121,33 @@ def held_back(samples: Samples, share: float, seed: int, client: str) -> tuple[S
     """
     if not share:
         return samples, None
-    size = len(samples)
     groups: Tensor | None = getattr(samples, "groups", None)
-    whose = torch.arange(size) if groups is None else torch.unique(groups, return_inverse=True)[1]
-    order = torch.from_numpy(generator(seed, "held back", client).permutation(int(whose.max()) + 1))
-    if len(order) < 2:
+    # Pooled samples are held back as they are where clients are apart.
+    sources: tuple[tuple[str, int], ...] = getattr(samples, "sources", ()) or ((client, len(samples)),)
+    first, backs = 0, []
+    for name, size in sources:
+        own = None if groups is None else groups[first : first + size]
+        backs.append(_is_back(size, own, share, generator(seed, "held back", name)))
+        first += size
+    is_back = torch.cat(backs)
+    if not is_back.any():
         return samples, None
+    return Subset(samples, torch.nonzero(~is_back)[:, 0]), Subset(samples, torch.nonzero(is_back)[:, 0])
+
+
+def _is_back(size: int, groups: Tensor | None, share: float, draw: np.random.Generator) -> Tensor:
+    """Which of a client's samples are held back."""
+    whose = torch.arange(size) if groups is None else torch.unique(groups, return_inverse=True)[1]
+    order = draw.permutation(int(whose.max()) + 1).tolist()
+    if len(order) < 2:
+        return torch.zeros(size, dtype=torch.bool)
     sizes = torch.bincount(whose).tolist()
     room, back = min(max(1, round(share * size)), size - 1), list[int]()
-    for group in order.tolist():
+    for group in order:
         if sizes[group] <= room:  # a person with most of the samples does not fit, and is trained on
             back.append(group)
             room -= sizes[group]
-    is_back = torch.isin(whose, torch.tensor(back or [sizes.index(min(sizes))]))
-    return Subset(samples, torch.nonzero(~is_back)[:, 0]), Subset(samples, torch.nonzero(is_back)[:, 0])
+    return torch.isin(whose, torch.tensor(back or [sizes.index(min(sizes))]))
 
 
 class BatchStream:

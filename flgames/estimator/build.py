@@ -93,7 +93,8 @@ def architecture(
     except RuntimeError as error:
         raise UserError(f"The representation can't be applied to inputs of the shape {input_shape}: {error}") from None
     size = math.prod(features.shape[1:])
-    player: Callable[[], nn.Module] = partial(linear_predictor, size, classes)
+    # On a phi that is learnt it must not start at zero: phi would have no gradient.
+    player: Callable[[], nn.Module] = partial(linear_predictor, size, classes, from_zero=representation is None)
     if predictor == "mlp":
         player = MLP().architecture((size,), classes).predictor
     elif predictor is not None and not isinstance(predictor, str):

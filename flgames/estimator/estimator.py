@@ -244,7 +244,10 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise UserError(f"{path} has no model: there is no readable model.json.") from None
         passed = {"representation": representation, "predictor": predictor}
         given = {name: module for name, module in passed.items() if module is not None}
-        model = cls(**saved["params"] | given)
+        params = saved["params"]
+        if "settle" not in params and params["predictor"] is None and "predictor" not in saved["own modules"]:
+            params |= {"predictor": "mlp"} if len(saved["input shape"]) == 1 else {}  # what None meant before
+        model = cls(**params | given)
         model.result_ = GameResult.model_validate(saved["result"])
         shape, labels = tuple(saved["input shape"]), list(saved["classes"])
         if any(passed[name] is None for name in saved["own modules"]):
@@ -301,6 +304,8 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             values["phi_batches"] = "all"
         config = checked(FLGamesConfig, values | {"representation": "variable" if learnt else "fixed"})
         check_game(config)
+        if config.settle != "never" and not is_linear(modules.predictor()):
+            raise UserError("`settle` is for linear players: `predictor` must be linear.")
         return config
 
     def _rule(self, modules: Architecture) -> StoppingRule | None:

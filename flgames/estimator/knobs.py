@@ -23,7 +23,7 @@ OF_A_RUN = ("rounds", "phi_rounds", "validation", "device", "seed")
 _VARIANT = "f-fl-games-smooth"
 """What own data are played by."""
 
-BY_DATA = ("learning_rate", "rounds", "settle")
+BY_DATA = ("learning_rate", "rounds", "settle", "validation")
 """Knobs that depend on what the data and the players are: None leaves them to the data, as the rule that is chosen."""
 
 

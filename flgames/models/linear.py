@@ -25,11 +25,12 @@ def linear_layer(predictor: nn.Module) -> nn.Linear:
     return last
 
 
-def linear_predictor(features: int, classes: int) -> nn.Module:
-    """One linear layer on flattened inputs. It starts at zero: what has taught it nothing yet has no say."""
+def linear_predictor(features: int, classes: int, from_zero: bool = True) -> nn.Module:
+    """One linear layer on flattened inputs. It starts at zero: a column that has taught it nothing yet has no say."""
     layer = nn.Linear(features, classes)
-    nn.init.zeros_(layer.weight)
-    nn.init.zeros_(layer.bias)
+    if from_zero:
+        nn.init.zeros_(layer.weight)
+        nn.init.zeros_(layer.bias)
     return nn.Sequential(nn.Flatten(), layer)
 
 

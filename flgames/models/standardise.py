@@ -7,6 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+SMALLEST = 1e-30
+"""And one that is smaller than this is none in any unit."""
+
 ROUNDING = 1e-6
 """A deviation that is smaller than this, beside its mean, is none."""
 
@@ -18,7 +21,7 @@ def moments(count: int, sums: Sequence[Tensor], squares: Sequence[Tensor]) -> tu
     """
     mean, square = _added(sums) / count, _added(squares) / count
     deviation = (square - mean**2).clamp(min=0).sqrt()
-    return mean, torch.where(deviation > ROUNDING * mean.abs().clamp(min=1), deviation, 1.0)
+    return mean, torch.where(deviation > ROUNDING * mean.abs() + SMALLEST, deviation, 1.0)
 
 
 class Standardise(nn.Module):

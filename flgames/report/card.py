@@ -75,7 +75,7 @@ def _lines(model: LoadedModel, files: dict[str, str]) -> Iterator[str]:
 
 def _measures(model: LoadedModel) -> Iterator[str]:
     result = model.result
-    if result.held_back:
+    if result.held_back or result.unseen_clients:
         yield from _of_clients(result)
         return
     yield "| client | accuracy | balanced accuracy | sensitivity | specificity |"
@@ -92,7 +92,8 @@ def _measures(model: LoadedModel) -> Iterator[str]:
 
 
 def _of_clients(result: Result) -> Iterator[str]:
-    yield "Training clients on samples that were held back, and clients that nobody trained on."
+    where = "samples that were held back" if result.held_back else "the samples that they trained on"
+    yield f"Training clients on {where}, and clients that nobody trained on."
     yield ""
     yield f"| {' | '.join(COLUMNS)} |"
     yield f"|{'---|' * len(COLUMNS)}"

@@ -21,6 +21,7 @@ from flgames.report.plots import COLOURS, GREY, save
 from flgames.runs.compare import Comparison
 from flgames.runs.evidence import held_back_accuracy
 from flgames.runs.match import Match
+from flgames.runs.names import FL_GAMES
 from flgames.runs.result import Result
 from flgames.runs.store import Store
 
@@ -29,6 +30,8 @@ AGAINST = "fedavg"
 
 REFERENCES = ("core-only", "constant")
 """Rows that nobody competes with."""
+
+OURS_MINUS = ("FL Games - it, mean", "10th")
 
 STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 11: 2.23, 12: 2.20}
 """Of a 95% interval, by the number of draws; more draws come near to 2."""
@@ -97,10 +100,13 @@ class DrawsRow:
     title: str
     values: Mapping[str, Sequence[float]]
     """Of every measure, draw by draw."""
+    in_turn: bool = False
+    """Whether every draw has one unseen site: then the 10th percentile and the worst are over draws."""
 
     @classmethod
     def of(cls, slug: str, title: str, results: Sequence[Result]) -> DrawsRow:
-        return cls(slug, title, {name: [value(result) for result in results] for name, value in MEASURES.items()})
+        values = {name: [value(result) for result in results] for name, value in MEASURES.items()}
+        return cls(slug, title, values, _in_turn(results))
 
     @classmethod
     def constant(cls, results: Sequence[Result]) -> DrawsRow:
@@ -112,12 +118,12 @@ class DrawsRow:
             shares = sorted(100 * each.constant(label) for each in result.unseen_clients.values())
             found["mean"][place], found["worst"][place] = fmean(shares), shares[0]
             found["tenth"][place] = _quantile(shares, 0.1)
-        return cls("constant", "the most frequent answer", found)
+        return cls("constant", "the most frequent answer", found, _in_turn(results))
 
     def mean(self, measure: str) -> float:
         """Over draws. Where every site is unseen in turn, the 10th percentile and the worst are those of the sites."""
         values = self.values[measure]
-        if measure in ("tenth", "worst") and len(values) > 1 and self.values["mean"] == self.values["worst"]:
+        if measure in ("tenth", "worst") and self.in_turn:
             return min(values) if measure == "worst" else _quantile(sorted(values), 0.1)
         return fmean(values)
 
@@ -132,9 +138,9 @@ class DrawsRow:
             ("held_back", ".1f"))]  # fmt: skip
         if against is None or against.slug == self.slug:
             return (*plain, "", "", "", _shown(self.mean("rounds"), ".0f"))
-        ahead, tenth = self.minus(against, "mean"), self.minus(against, "tenth")
-        wins = f"{ahead.wins}:{ahead.losses}"
-        return (*plain, str(ahead), wins, str(tenth), _shown(self.mean("rounds"), ".0f"))
+        ahead = self.minus(against, "mean")
+        tenth = "" if self.in_turn else str(self.minus(against, "tenth"))
+        return (*plain, str(ahead), f"{ahead.wins}:{ahead.losses}", tenth, _shown(self.mean("rounds"), ".0f"))
 
     def record(self, against: DrawsRow | None) -> dict[str, str | float | int]:
         """What a program reads."""
@@ -142,7 +148,8 @@ class DrawsRow:
         record: dict[str, str | float | int] = {"method": self.slug, "title": self.title, "draws": draws}
         record |= {name: _rounded(self.mean(name)) for name in self.values}
         for measure in ("mean", "tenth", "worst", "auc"):
-            other = None if against is None or against.slug == self.slug else self.minus(against, measure)
+            same = against is None or against.slug == self.slug or (self.in_turn and measure in ("tenth", "worst"))
+            other = None if against is None or same else self.minus(against, measure)
             record[f"{measure}_minus_fedavg"] = _rounded(other.mean) if other else ""
             record[f"{measure}_minus_fedavg_half"] = _rounded(other.half) if other else ""
             record[f"{measure}_wins"] = other.wins if other else ""
@@ -185,9 +192,16 @@ class DrawsTable:
             yield table
 
     def markdown(self) -> str:
-        lines = [("", *COLUMNS), ("---",) * (len(COLUMNS) + 1)]
-        lines += [(row.title, *row.cells(self.against)) for row in self.rows]
+        lines = [("", *COLUMNS, *OURS_MINUS), ("---",) * (len(COLUMNS) + 1 + len(OURS_MINUS))]
+        lines += [(row.title, *row.cells(self.against), *self._ours_minus(row)) for row in self.rows]
         return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+    def _ours_minus(self, row: DrawsRow) -> tuple[str, ...]:
+        """FL Games against each of the others."""
+        ours = next((each for each in self.rows if each.slug == FL_GAMES), None)
+        if ours is None or ours is row:
+            return ("",) * len(OURS_MINUS)
+        return str(ours.minus(row, "mean")), "" if row.in_turn else str(ours.minus(row, "tenth"))
 
     def csv(self, **first: str) -> list[dict[str, str | float | int]]:
         return [{**first, **row.record(self.against)} for row in self.rows]
@@ -196,7 +210,9 @@ class DrawsTable:
 LEGEND = """
 Accuracies in %, over unseen sites: their `mean`, `10th` percentile and `worst`, averaged over draws. `held back`:
 accuracy on samples of the training sites that were held back. `mean - FedAvg` and `10th - FedAvg`: paired differences
-over draws with 95% intervals; `wins`: draws in which the mean is higher : lower. `rounds`: of the chosen model.
+over draws with 95% intervals; `wins`: draws in which the mean is higher : lower. `rounds`: of the chosen model. The
+last two columns are FL Games minus the row, in the same way. Where every site is unseen in turn, 10th and worst are
+over sites.
 """
 
 
@@ -263,6 +279,10 @@ def draw(path: Path, tables: Sequence[DrawsTable]) -> None:
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
     save(figure, path)
+
+
+def _in_turn(results: Sequence[Result]) -> bool:
+    return len(results) > 1 and all(len(result.unseen_clients) == 1 for result in results)
 
 
 def _played(store: Store, match: Match) -> Result:

@@ -89,7 +89,9 @@ def _say(match: Match, games: Games, console: Console) -> None:
     held_back = bool(games[0][1][0].held_back)
     where = "on samples that were held back" if held_back else "on the very samples that they trained on"
     console.print(f"Training clients' figures are {where}.", soft_wrap=True)
-    constant = _constant(games[0][1])
+    if held_back and (few := [name for name in match.players if name not in games[-1][1][0].held_back]):
+        console.print(f"{', '.join(few)} had too few samples to hold any back, and has no figures.", soft_wrap=True)
+    constant = _constant(games[-1][1])
     for entry, results, _ in games:
         for result in results:
             for remark in chose(entry, result):
@@ -106,7 +108,7 @@ def _say(match: Match, games: Games, console: Console) -> None:
         for linear, perceptrons in zip(games[0][1], by_slug[PERCEPTRONS], strict=True):
             for doubt in too_simple(linear, perceptrons):
                 console.print(doubt, style="yellow", soft_wrap=True)
-    for other, its_results, _ in games[:1]:
+    for other, its_results, _ in games[:-1][:1]:
         for result, its_result in zip(results, its_results, strict=True):
             said, is_warning = beside((entry, result), (other, its_result), constant)
             console.print(said, style="yellow" if is_warning else None, soft_wrap=True)

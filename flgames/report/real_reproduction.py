@@ -20,7 +20,9 @@ Methods = Mapping[tuple[str, str], Sequence[Match]]
 
 
 def show_real(experiment: Experiment, scope: Scope, store: Store, console: Console) -> None:
-    """Write and print the groups of which every match has been played."""
+    """Write and print the groups of which every match has been played; there is no quick version."""
+    if scope.quick:
+        return
     groups = by_group(experiment.cases(Scope()))
     played = {name: methods for name, methods in groups.items() if _is_played(methods, store)}
     for name in groups:

@@ -122,6 +122,8 @@ def baseline(name: str, options: BenchmarkOptions) -> Entry:
         if options != PUBLISHED_FOR:
             raise UserError(f"{name} has its authors' values, which are for {PUBLISHED_FOR.benchmark} as it is.")
         return Entry.model_validate({"slug": name, "measure_samples": MEASURED} | PUBLISHED[name])
+    if name in REAL and name not in PLANTED:
+        raise UserError(f"{name} is for real data, and {options.benchmark} has a planted feature.")
     if name not in PLANTED:
         raise unknown("baseline", name, PLANTED)
     return _baseline(name, CHOSEN.get(options.benchmark, UNSEARCHED).get(name, {}))
@@ -198,8 +200,6 @@ def game(settings: Settings, kind: Kind = "table") -> Entry:
     network = _network(settings, kind)
     if settings.game.settle != "never" and not isinstance(network, Linear):
         raise UserError("`settle` is for linear players: `predictor` must be linear.")
-    if settings.game.settle != "never" and settings.game.full_batch:
-        raise UserError("`settle` weights the samples of mini-batches: leave `full_batch` out.")
     return Entry(
         slug=settings.name,
         title=settings.title,
@@ -253,7 +253,7 @@ def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:
         other = real_baseline(settings.against, kind, settings.validation)
     linear = isinstance(own.network, Linear)
     if kind == "table" and linear != isinstance(other.network, Linear) and other.method != "logistic":
-        other = other.model_copy(update={"network": own.network})  # a comparison on equal terms
+        other = _with_network(other, own.network)  # a comparison on equal terms
     others = [other.model_copy(update={"rounds": settings.against_rounds or other.rounds})]
     if settings.data is not None and linear and settings.against == "fedavg":
         others.append(_perceptrons(others[0]))
@@ -262,6 +262,12 @@ def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:
 
 def _perceptrons(other: Entry) -> Entry:
     """FedAvg with the paper's perceptrons: whether linear models are enough for a table."""
-    named = {"slug": PERCEPTRONS, "title": "FedAvg, perceptrons", "network": MLP()}
-    config = other.config | {"learning_rate": UNSEARCHED["fedavg"]["learning_rate"]}
-    return other.model_copy(update=named | {"config": config})
+    named = {"slug": PERCEPTRONS, "title": "FedAvg, perceptrons"}
+    return _with_network(other, MLP()).model_copy(update=named)
+
+
+def _with_network(other: Entry, network: MLP | CNN | Linear) -> Entry:
+    """The same method on another network: perceptrons have Colored MNIST's rate, not that of linear models."""
+    rate = UNSEARCHED.get(other.slug, IMAGE_RATE)["learning_rate"]
+    slower = {"learning_rate": rate} if isinstance(network, MLP) and "learning_rate" in other.config else {}
+    return other.model_copy(update={"network": network, "config": other.config | slower})

@@ -28,8 +28,8 @@ def found(finding: Finding, columns: Sequence[str]) -> str:
         if finding.settled:
             return "The sites' own models differ by no more than chance; weights were asked for all the same."
         return (
-            "The clients' data give no reason to distrust anything: the sites' own models differ by no more than "
-            "chance, and samples count as they are."
+            "The clients' data give no reason to distrust anything: no difference between the sites' own models is "
+            "more than chance would make, so samples count as they are. With few samples only large ones are found."
         )
     named = ", ".join(_column(each.column, columns) for each in finding.contested[:NAMED])
     more = len(finding.contested) - NAMED
@@ -38,8 +38,8 @@ def found(finding: Finding, columns: Sequence[str]) -> str:
     if finding.settled:
         left = ", ".join(f"{name} {share:.0%}" for name, share in finding.effective.items())
         return (
-            f"{about}, and {lies}: samples are weighted so that it tells nothing (what is left of them: {left}), and "
-            "the round is chosen on held-back samples with the same weights."
+            f"{about}, and {lies}: samples are weighted so that it tells nothing (what is left of them: {left}), also "
+            "those by which the round is chosen."
         )
     return f"{about}, but only {lies}: samples count as they are."
 

@@ -44,8 +44,8 @@ EACH = "each"
 
 def _names(value: object) -> object:
     if isinstance(value, str):
-        return tuple(name.strip() for name in value.split(",") if name.strip())
-    return () if value is None else value
+        value = [name.strip() for name in value.split(",") if name.strip()]
+    return tuple(dict.fromkeys(value)) if isinstance(value, list | tuple) else value or ()
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
@@ -225,7 +225,7 @@ class Settings(BaseModel):
     def title(self) -> str:
         """As the paper's tables call it, and what is ours in it."""
         ours = [", linear players"] if self.predictor == "linear" else []
-        ours += [", settling"] if self.game.settle != "never" else []
+        ours += {"auto": [", may settle"], "always": [", settled"], "never": []}[self.game.settle]
         return presets.title_of(self.game) + "".join(ours)
 
     @property
@@ -385,6 +385,10 @@ def check_game(game: FLGamesConfig) -> None:
     """Knobs of a game that don't fit together."""
     if game.participation < 1 and game.schedule != "simultaneous":
         raise UserError(f"`participation` is for simultaneous play; with `schedule` {game.schedule} one player moves.")
+    if game.settle != "never" and game.representation == "variable":
+        raise UserError("`settle` is for linear players on a fixed representation, and here phi is learnt.")
+    if game.settle != "never" and game.full_batch:
+        raise UserError("`settle` weights the samples of mini-batches: leave `full_batch` out.")
     if game.representation == "fixed" and (game.phi_batches != 1 or game.phi_every != 1):
         raise UserError("`phi_batches`, `fast` and `phi_every` move phi, which is fixed here: it must be variable.")
 

@@ -82,7 +82,9 @@ def test_other_clients_are_measured(scans: tuple[Path, Path], trials: tuple[Path
     assert result.exit_code == 0, result.output
     unseen = load(out).result.unseen
     assert unseen is not None
-    assert f"{100 * unseen:.1f}" in result.output, "the same figure as the run's own"
+    (line,) = (line for line in result.output.splitlines() if line.split()[:1] == ["c"])
+    assert f" {100 * unseen:.1f} " in line, "the same figure as the run's own"
+    assert result.output.count("(trained on)") == 2, "whoever was trained on is marked"
     assert run("evaluate", trials[1], "--data", trials[0]).exit_code == 0
     for options, message in (
         (("--benchmark", "colored-digits"), "trained on own data"),
@@ -161,7 +163,7 @@ def test_a_tracked_run_can_be_read_back(trials: tuple[Path, Path], tmp_path: Pat
     assert game.Tags()["tensors"], "the settings"
     whole = events.EventAccumulator(str(out / "tensorboard" / "run"), {"images": 0})
     whole.Reload()
-    assert whole.Tags()["images"] == ["curves"]
+    assert whole.Tags()["images"] == ["curves", "unseen"]
 
 
 def test_the_onnx_example_says_what_predict_says(

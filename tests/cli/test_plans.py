@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from flgames.cli import app
@@ -69,7 +70,7 @@ def test_a_later_version_plays_the_old_values_of_own_data(tmp_path: Path, monkey
     scans = three_hospitals(tmp_path / "scans", 4)
     settings = resolve(SHORT | {"data": str(scans), "against": "none"})
     monkeypatch.setattr(presets, "PHI_ROUNDS", 2)
-    run = RunFolder.create(tmp_path / "run", settings, surveys_of(str(scans), None))
+    run = RunFolder.create(tmp_path / "run", settings, surveys_of(str(scans), settings.roles))
     monkeypatch.setattr(presets, "PHI_ROUNDS", 4)
     ((match, folder),) = RunFolder.open(run.path).games()
     assert match.entry.phi_rounds == 2
@@ -114,9 +115,15 @@ def stop_after(rounds: int, run: RunFolder) -> None:
 
 
 def make_older(run: RunFolder, settings: dict[str, object]) -> Path:
-    """Leave a run folder as a version that stored no plan has left it."""
+    """Leave a run folder as a version that stored no plan has left it; nobody held samples back, or settled."""
     (run.path / "plan.json").unlink()
     (run.path / "settings.json").write_text(json.dumps(settings))
+    path = run.games()[-1][1].path / "state.pt"
+    state = torch.load(path, weights_only=True)
+    later = [(state["server"], "held_back"), (state["method"], "found"), (state["method"], "sign")]
+    for part, name in [*later, *((client, "sign") for client in state["clients"].values())]:
+        del part[name]
+    torch.save(state, path)
     return run.path
 
 
@@ -140,8 +147,8 @@ def test_a_folder_without_a_plan_goes_on(tmp_path: Path) -> None:
 def test_a_folder_of_own_data_without_a_plan_goes_on(tmp_path: Path) -> None:
     scans = three_hospitals(tmp_path / "scans", 4)
     own = {"data": str(scans), "holdout": "c", "rounds": 4, "against": "none", "phi_rounds": 1, "threads": 1}
-    settings = resolve(own)
-    surveys = surveys_of(str(scans), None)
+    settings = resolve(own | {"validation": 0})  # as it was
+    surveys = surveys_of(str(scans), settings.roles)
     whole, run = (RunFolder.create(tmp_path / name, settings, surveys) for name in ("whole", "run"))
     play_run(whole)
     plan = run.plan

@@ -13,14 +13,17 @@ from flgames.data.names import natural
 from flgames.data.own.files import clients_in, likely_kind, read
 from flgames.data.own.pictures import LARGEST_SIDE
 from flgames.data.own.records import LaidOut, Records
+from flgames.data.own.roles import Roles
 from flgames.data.own.source import OwnData, OwnOptions, surveys_of
 from flgames.data.own.survey import Layout, Survey, lacking
 from flgames.errors import UserError
 from tests.own_data import SIDE, pictures, table, three_hospitals
 
+NONE, SICK = Roles(), Roles(target="sick")
 
-def layout(folder: Path, target: str | None = None, side: int | None = None) -> Layout:
-    return Layout.of(surveys_of(str(folder), target), side)
+
+def layout(folder: Path, roles: Roles = NONE, side: int | None = None) -> Layout:
+    return Layout.of(surveys_of(str(folder), roles), side)
 
 
 def inputs_of(records: Records, found: Layout) -> torch.Tensor:
@@ -58,7 +61,7 @@ def test_a_table_in_every_format_is_the_same_table(tmp_path: Path) -> None:
     columns = {name: np.array(content[name]) for name in ("age", "dose", "sick")}
     np.savez(tmp_path / "a.npz", X=np.stack([columns["age"], columns["dose"]], 1), y=columns["sick"])
     assert pyarrow is not None
-    one, other = read("a", path, "sick"), read("a", tmp_path / "a.parquet", "sick")
+    one, other = read("a", path, SICK), read("a", tmp_path / "a.parquet", SICK)
     found = Layout.of({"a": one.survey()})
     assert found.columns == ("age", "dose")
     assert torch.equal(inputs_of(one, found), inputs_of(other, found))
@@ -94,11 +97,11 @@ def test_images_of_many_sizes_become_one(tmp_path: Path) -> None:
 def test_standardisation_is_that_of_pooled_samples(tmp_path: Path) -> None:
     for seed, name in enumerate("ab"):
         table(tmp_path / f"{name}.csv", rows=30 + 20 * seed, seed=seed)
-    found = layout(tmp_path, "sick")
-    pooled = torch.cat([inputs_of(read(name, tmp_path / f"{name}.csv", "sick"), found) for name in "ab"]).double()
+    found = layout(tmp_path, SICK)
+    pooled = torch.cat([inputs_of(read(name, tmp_path / f"{name}.csv", SICK), found) for name in "ab"]).double()
     assert torch.tensor(found.mean).double().allclose(pooled.mean(0), rtol=1e-6)
     assert torch.tensor(found.deviation).double().allclose(pooled.std(0, correction=0), rtol=1e-5)
-    samples = [LaidOut.of(read(name, tmp_path / f"{name}.csv", "sick"), found) for name in "ab"]
+    samples = [LaidOut.of(read(name, tmp_path / f"{name}.csv", SICK), found) for name in "ab"]
     ready = torch.cat([each.batch(torch.arange(len(each)))[0] for each in samples])
     assert ready.mean(0).abs().max() < 1e-5
 
@@ -115,15 +118,15 @@ def test_only_counts_and_sums_are_told() -> None:
 
 def test_who_is_held_out_has_no_say(tmp_path: Path) -> None:
     folder = three_hospitals(tmp_path / "scans")
-    surveys = surveys_of(str(folder), None)
-    options = OwnOptions.of(str(folder), None, None, "c", surveys)
+    surveys = surveys_of(str(folder), NONE)
+    options = OwnOptions.of(str(folder), NONE, None, ("c",), surveys)
     assert options.players == ("a", "b")
     without = {name: survey for name, survey in surveys.items() if name != "c"}
     assert options.layout == Layout.of(without)
     source = OwnData(options)
     assert list(source.training_clients()) == ["a", "b"]
-    held_out = source.held_out_client()
-    assert held_out is not None
+    (held_out,) = source.unseen_clients()
+    assert (held_out.name, len(held_out.samples)) == ("c", 60)
     assert not hasattr(held_out, "batch"), "nothing can train on it"
 
 
@@ -134,14 +137,14 @@ def test_numbers_name_classes(tmp_path: Path) -> None:
 
 def test_a_class_that_a_client_lacks_is_said(tmp_path: Path) -> None:
     pictures(tmp_path, a={"x": 3, "y": 3}, b={"x": 3})
-    assert list(lacking(surveys_of(str(tmp_path), None))) == ["b has no sample of y."]
+    assert list(lacking(surveys_of(str(tmp_path), NONE))) == ["b has no sample of y."]
 
 
 def test_what_kind_of_data_it_may_be(tmp_path: Path) -> None:
-    assert likely_kind(Path("/nowhere"), None) == "images"
-    assert likely_kind(Path("/nowhere"), "sick") == "table"
-    assert likely_kind(three_hospitals(tmp_path / "scans", 1), None) == "images"
-    assert likely_kind(table(tmp_path / "tables" / "a.csv").parent, "sick") == "table"
+    assert likely_kind(Path("/nowhere"), NONE) == "images"
+    assert likely_kind(Path("/nowhere"), SICK) == "table"
+    assert likely_kind(three_hospitals(tmp_path / "scans", 1), NONE) == "images"
+    assert likely_kind(table(tmp_path / "tables" / "a.csv").parent, SICK) == "table"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +158,7 @@ def test_what_kind_of_data_it_may_be(tmp_path: Path) -> None:
 )
 def test_a_bad_cell_is_named(tmp_path: Path, cells: dict[str, str], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        read("a", table(tmp_path / "a.csv", first=cells), "sick")
+        read("a", table(tmp_path / "a.csv", first=cells), SICK)
 
 
 def test_a_bad_table_is_named(tmp_path: Path) -> None:
@@ -163,13 +166,13 @@ def test_a_bad_table_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"say which column of a.csv is to be predicted: `target` COLUMN"):
         read("a", path)
     with pytest.raises(UserError, match=r"a: a.csv has no column 'ill'; it has age, dose, sick"):
-        read("a", path, "ill")
+        read("a", path, Roles(target="ill"))
     (tmp_path / "b.csv").write_text("age,dose,sick\n")
     with pytest.raises(UserError, match=r"b has no samples: b.csv has a header and no rows"):
-        read("b", tmp_path / "b.csv", "sick")
+        read("b", tmp_path / "b.csv", SICK)
     (tmp_path / "c.csv").write_text("age,dose,sick\n1,2\n")
     with pytest.raises(UserError, match=r"c: row 2 of c.csv has not as many cells as its header, 3"):
-        read("c", tmp_path / "c.csv", "sick")
+        read("c", tmp_path / "c.csv", SICK)
     np.savez(tmp_path / "d.npz", X=np.array([[np.nan]]), y=[0])
     with pytest.raises(UserError, match=r"d: 'X' in d.npz has NaN or infinity"):
         read("d", tmp_path / "d.npz")
@@ -196,7 +199,7 @@ def test_a_bad_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_clients_that_differ_are_named(tmp_path: Path) -> None:
-    one = read("a", table(tmp_path / "a.csv"), "sick").survey()
+    one = read("a", table(tmp_path / "a.csv"), SICK).survey()
     fewer = one.model_copy(update={"columns": ("age",), "shape": (1,)})
     with pytest.raises(UserError, match="b lacks dose, compared with the columns of a"):
         Layout.of({"a": one, "b": fewer})
@@ -211,7 +214,7 @@ def test_clients_that_differ_are_named(tmp_path: Path) -> None:
 
 
 def test_what_is_not_a_class_is_said(tmp_path: Path) -> None:
-    one = read("a", table(tmp_path / "a.csv"), "age").survey()
+    one = read("a", table(tmp_path / "a.csv"), Roles(target="age")).survey()
     many = one.model_copy(update={"samples": {str(number / 7): 1 for number in range(2000)}})
     with pytest.raises(UserError, match=r"There are 2000 classes, .* is the target a number"):
         Layout.of({"a": many})
@@ -221,15 +224,17 @@ def test_what_is_not_a_class_is_said(tmp_path: Path) -> None:
 
 def test_an_unknown_class_of_an_unseen_client_is_said(tmp_path: Path) -> None:
     folder = pictures(tmp_path, a={"x": 2, "y": 2}, b={"x": 2, "y": 2}, c={"x": 2, "z": 2})
-    options = OwnOptions.of(str(folder), None, None, "c", surveys_of(str(folder), None))
+    surveys = surveys_of(str(folder), NONE)
+    with pytest.raises(UserError, match="c is held out and has 2 of the class 'z', which no training client has"):
+        OwnOptions.of(str(folder), NONE, None, ("c",), surveys)
     with pytest.raises(UserError, match="c has samples of the class 'z'; the model knows x, y"):
-        OwnData(options).held_out_client()
+        LaidOut.of(read("c", folder / "c"), Layout.of({"a": surveys["a"], "b": surveys["b"]}))
 
 
 def test_two_must_play(tmp_path: Path) -> None:
     folder = pictures(tmp_path, a={"x": 2, "y": 2}, b={"x": 2, "y": 2})
     with pytest.raises(UserError, match="A game needs two clients at least, and there is 1 but b"):
-        OwnOptions.of(str(folder), None, None, "b", surveys_of(str(folder), None))
+        OwnOptions.of(str(folder), NONE, None, ("b",), surveys_of(str(folder), NONE))
 
 
 def test_sixteen_bits_a_pixel_are_scaled(tmp_path: Path) -> None:
@@ -257,4 +262,4 @@ def test_what_can_not_be_read_names_the_client(tmp_path: Path) -> None:
         "c.csv": "more than one column 'age'",
     }.items():
         with pytest.raises(UserError, match=f"{name[0]}: {name} .*{words}"):
-            read(name[0], tmp_path / name, "sick")
+            read(name[0], tmp_path / name, SICK)

@@ -50,8 +50,9 @@ def backbone() -> nn.Sequential:
     return nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.ReLU())
 
 
-def test_it_learns_and_says_what_it_learnt() -> None:
-    model = FLGames(rounds=60, learning_rate=1e-3, seed=0).fit(two_sites())
+@pytest.mark.parametrize("knobs", [{"learning_rate": 0.05}, {"predictor": "mlp", "learning_rate": 1e-3}], ids=str)
+def test_it_learns_and_says_what_it_learnt(knobs: dict[str, Any]) -> None:
+    model = FLGames(rounds=60, seed=0, **knobs).fit(two_sites())
     inputs, labels = two_sites()["north"]
     assert model.score(inputs, labels) > 0.9
     assert model.predict_proba(inputs).shape == (60, 2)
@@ -59,10 +60,11 @@ def test_it_learns_and_says_what_it_learnt() -> None:
     assert list(model.players_) == ["north", "south"]
     assert [record.round for record in model.history_] == list(range(model.result_.rounds))
     assert 0 <= model.result_.chosen_round < 60
+    assert {name: figures.n for name, figures in model.result_.held_back.items()} == {"north": 12, "south": 12}
 
 
 def test_linear_players_are_asked_for_by_name(tmp_path: Path) -> None:
-    model = FLGames(predictor="linear", rounds=60, learning_rate=0.01).fit(two_sites())
+    model = FLGames(predictor="linear", rounds=60, learning_rate=0.05).fit(two_sites())
     inputs, labels = two_sites()["north"]
     assert model.score(inputs, labels) > 0.9
     assert [type(layer) for layer in model.players_["north"].children()] == [nn.Flatten, nn.Linear]
@@ -130,9 +132,11 @@ def test_the_defaults_suit_tables_and_images(images: bool) -> None:
         model = FLGames(rounds=3, phi_rounds=1).fit(clients)
         assert model.predict(pixels[:3]).shape == (3,)
         assert any(isinstance(layer, nn.Conv2d) for layer in model.model_.modules())
+        assert not model.result_.held_back, "as on the command line: of images nothing is held back"
     else:
         model = FLGames(rounds=2).fit(two_sites())
-        assert not any(isinstance(layer, nn.Conv2d) for layer in model.model_.modules())
+        assert [type(layer) for layer in model.players_["north"].children()] == [nn.Flatten, nn.Linear]
+        assert set(model.result_.held_back) == {"north", "south"}
 
 
 def test_a_backbone_is_learnt_unless_it_is_frozen() -> None:
@@ -254,7 +258,7 @@ def test_a_frozen_part_of_a_backbone_stays() -> None:
     half: Any = backbone()
     half[0].requires_grad_(False)
     before = half[0].weight.clone()
-    model = FLGames(half, rounds=4, phi_learning_rate=0.1).fit(two_sites())
+    model = FLGames(half, rounds=4, phi_learning_rate=0.1, patience="never").fit(two_sites())
     learnt: Any = model.model_.ensemble.representation
     assert torch.equal(learnt[0].weight, before)
     assert not torch.equal(learnt[1].weight, half[1].weight), "the rest is learnt"

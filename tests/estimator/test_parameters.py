@@ -12,10 +12,12 @@ from torch import nn
 
 from flgames import FLGames
 from flgames.core.stopping.best_round import BestRound
-from flgames.core.stopping.rule import rules
+from flgames.core.stopping.early_round import EarlyRound
+from flgames.core.stopping.rule import StoppingRule, rules
 from flgames.core.stopping.stop_below import StopBelow
 from flgames.errors import UserError
 from flgames.methods.fl_games.config import FLGamesConfig
+from flgames.models.architecture import Architecture
 from flgames.runs.settings import knobs
 
 pytestmark = pytest.mark.filterwarnings("ignore:rounds=.* ended the game")
@@ -27,7 +29,7 @@ OTHER_VALUES: dict[str, Any] = {
     "full_batch": True, "phi_batches": "all", "phi_every": "sweep", "batch_size": 7, "learning_rate": 0.5,
     "phi_learning_rate": 0.25,
 }  # fmt: skip
-"""One that is not the default, for every knob of a game."""
+"""One that is not the default, for every knob of a game but settle, which a game that learns phi does not have."""
 
 
 def clients(rows: int = 12) -> dict[str, Any]:
@@ -52,24 +54,59 @@ def test_the_signature_is_what_people_and_scikit_learn_see() -> None:
     assert declared == FLGames().get_params(deep=False)
     of_a_game = {name: FLGamesConfig.model_fields[name].default for name in ("schedule", "batch_size", "local_steps")}
     assert of_a_game.items() <= declared.items()
-    assert (declared["memory"], declared["learning_rate"]) == (5, 3e-3), "as own data are played"
-    assert (declared["patience"], declared["stop_below"]) == (100, None)
+    assert (declared["memory"], declared["validation"]) == (5, 0.2), "as own data are played"
+    left = ("learning_rate", "rounds", "settle", "early", "patience", "stop_below")
+    assert {declared[name] for name in left} == {None}, "as the data have it"
 
 
 def test_every_knob_reaches_the_game() -> None:
-    assert set(OTHER_VALUES) == set(FLGamesConfig.model_fields) - GIVEN_AS_MODULES
+    assert {*OTHER_VALUES, "settle"} == set(FLGamesConfig.model_fields) - GIVEN_AS_MODULES
     for apart in ("schedule", "participation"):  # some of the players move in simultaneous play only
         values = {name: value for name, value in OTHER_VALUES.items() if name != apart}
-        model = FLGames(nn.Linear(3, 2), **values)
-        model._set_up((3,), [0, 1], None)
-        config = model._config(model._modules()).model_dump()
+        config = config_of(FLGames(nn.Linear(3, 2), **values)).model_dump()
         assert {name: config[name] for name in values} == values
         assert config["representation"] == "variable"
+    assert config_of(FLGames(settle="always")).settle == "always"
+
+
+def set_up(model: FLGames, shape: tuple[int, ...]) -> Architecture:
+    model._set_up(shape, [0, 1], None)
+    return model._modules()
+
+
+def config_of(model: FLGames, shape: tuple[int, ...] = (3,)) -> FLGamesConfig:
+    return model._config(set_up(model, shape))
+
+
+def rule_of(model: FLGames, shape: tuple[int, ...] = (3,)) -> StoppingRule | None:
+    return model._rule(set_up(model, shape))
+
+
+IMAGES = (3, 8, 8)
+
+
+def test_what_is_left_to_the_data_is_as_on_the_command_line() -> None:
+    """Tables have linear players that settle and stop early; all others are played as they were."""
+    linear, images, perceptrons = config_of(FLGames()), config_of(FLGames(), IMAGES), config_of(FLGames(None, "mlp"))
+    assert (linear.learning_rate, linear.settle) == (1e-2, "auto")
+    assert (images.learning_rate, images.settle) == (perceptrons.learning_rate, perceptrons.settle) == (3e-3, "never")
+    assert config_of(FLGames(nn.Linear(3, 2))).settle == "never"
+    assert config_of(FLGames(predictor=lambda features: nn.Linear(features, 2))) == linear, "whatever gives it"
+    assert rule_of(FLGames()) == EarlyRound(early=200)
+    assert rule_of(FLGames(), IMAGES) == rule_of(FLGames(None, "mlp")) == BestRound(patience=100)
+    assert rule_of(FLGames(nn.Linear(3, 2))) == BestRound(patience=100)
 
 
 @pytest.mark.parametrize(
     "knobs",
-    [{"schedule": "clockwise", "participation": 0.5}, {"phi_batches": "all"}, {"rounds": 0}, {"seed": -1}],
+    [
+        {"schedule": "clockwise", "participation": 0.5},
+        {"phi_batches": "all"},
+        {"rounds": 0},
+        {"seed": -1},
+        {"predictor": "mlp", "settle": "always"},
+        {"full_batch": True, "settle": "always"},
+    ],
     ids=str,
 )
 def test_what_the_command_line_refuses_is_refused(knobs: dict[str, Any]) -> None:
@@ -78,12 +115,17 @@ def test_what_the_command_line_refuses_is_refused(knobs: dict[str, Any]) -> None
 
 
 def test_every_knob_of_a_rule_reaches_the_rule() -> None:
-    assert FLGames()._rule() == BestRound(patience=100)
     given = BestRound(patience=7, spread_penalty=2.0, bias_penalty=0.25)
-    assert FLGames(patience=7, spread_penalty=2.0, bias_penalty=0.25)._rule() == given
+    assert rule_of(FLGames(patience=7, spread_penalty=2.0, bias_penalty=0.25)) == given
+    early = EarlyRound(early=7, early_errors=2.0)
+    assert rule_of(FLGames(early=7, early_errors=2.0)) == rule_of(FLGames(early=7, early_errors=2.0), IMAGES) == early
     guarded = StopBelow(stop_below=0.6, stop_spread=0.1, stop_bias=0.2)
-    assert FLGames(stop_below=0.6, stop_spread=0.1, stop_bias=0.2)._rule() == guarded
-    assert FLGames(patience=None)._rule() is None
+    assert rule_of(FLGames(stop_below=0.6, stop_spread=0.1, stop_bias=0.2)) == guarded
+    for name in ("early", "patience", "stop_below"):
+        never: dict[str, Any] = {name: "never"}
+        unsaid: dict[str, Any] = {name: None}
+        assert rule_of(FLGames(**never)) is None, "all rounds are played"
+        assert rule_of(FLGames(**unsaid)) == EarlyRound(early=200), "it is left to the data"
 
 
 @pytest.mark.parametrize("name", ["momentum", "knobs", "benchmark"])
@@ -124,6 +166,10 @@ BAD: dict[str, dict[str, Any]] = {
     "learning_rate": {"learning_rate": "fast"},
     "stop_below": {"stop_below": 2},
     "patience": {"patience": 0},
+    "early": {"early": 0},
+    "early` and `patience": {"early": 5, "patience": 5},
+    "settle": {"settle": "sometimes"},
+    "validation": {"validation": 1},
     "patience` and `stop_below": {"patience": 5, "stop_below": 0.6},
     "stop_spread` is for `stop_below": {"stop_spread": 0.1},
     "device": {"device": "moon"},
@@ -167,4 +213,4 @@ def test_no_message_speaks_of_the_command_line() -> None:
 def test_parameters_are_called_as_they_are_on_the_command_line() -> None:
     ours = {"predictor", "fast", "class_weight", "classes", "callbacks"}
     assert set(FLGames().get_params()) - ours <= set(knobs())
-    assert {"rounds", "phi_rounds", "device", "seed"} <= set(FLGames().get_params())
+    assert {"rounds", "phi_rounds", "validation", "device", "seed"} <= set(FLGames().get_params())

@@ -28,7 +28,7 @@ from flgames.methods.shared_gradient import GradientConfig
 from flgames.methods.vrex import VREx, VRExConfig
 from flgames.models.architecture import Architecture, Weights
 from flgames.models.ensemble import Ensemble
-from tests.toys import perceptrons, random_clients, seat
+from tests.toys import perceptrons, random_clients, seat, suited
 
 SIZES = (2500, 1100, 40)
 """The first two clients go through their samples in several chunks."""
@@ -273,9 +273,16 @@ BYTES = 4 * (6 * 5 + 5 + 5 * 2 + 2)
 
 NUMBER = 8
 
+LINEAR_BYTES = 4 * (6 * 2 + 2)
+"""Of one linear layer instead."""
+
 OTHERWISE = {
     # Down: the actions of two opponents, and t.
     "fl-games": Traffic(down=2 * BYTES + NUMBER, up=BYTES + NUMBER),
+    # The same: nobody answers them, but everybody counts with the mean of all.
+    "local-mean": Traffic(down=2 * BYTES + NUMBER, up=BYTES + NUMBER),
+    # One model and its loss, of a layer.
+    "logistic": Traffic(down=LINEAR_BYTES, up=LINEAR_BYTES + NUMBER),
     # Down: the penalty too.
     "irm": Traffic(down=BYTES + NUMBER, up=BYTES + NUMBER),
     # Down: without normalisation. Up: with 5 weights, 5 biases, 5 means, 5 variances and a counter of 8 bytes.
@@ -286,7 +293,7 @@ OTHERWISE = {
 
 @pytest.mark.parametrize("name", METHODS)
 def test_bytes_by_hand_of_every_method(name: str) -> None:
-    method = make(name, normalised() if name == "fedbn" else perceptrons(), {})
+    method = make(name, normalised() if name == "fedbn" else suited(name), {})
     server = seat(method, clients())
     method.round(server, 0, 0)
     server.take_traffic()

@@ -187,6 +187,8 @@ def test_two_comparisons_do_not_play_in_one_folder(compared: Path) -> None:
     [
         (["--methods", "fedavg,irmm"], "Unknown method 'irmm'. Did you mean 'irm'"),
         (["--methods", "irm-published"], "has its authors' values, which are for colored-mnist as it is"),
+        (["--methods", "fedmedian"], "Unknown baseline 'fedmedian'"),
+        (["--methods", "fl-games"], "fl-games is for real data; colored-digits has the paper's"),
         (["--seeds", "0"], "--seeds"),
         (["--train", "CA,TX"], "has no --train CA,TX"),
         (["--device", "moon"], "--device moon can't be used here"),
@@ -215,6 +217,26 @@ def test_a_match_is_known_by_what_decides_it() -> None:
         Match(options=BenchmarkOptions(benchmark="colored-mnist"), entry=fedavg, seed=0),
     ]
     assert len({match.key, *(other.key for other in others)}) == 6
+
+
+PAPER_GAMES = (
+    "sequential-f-fl-games", "parallel-f-fl-games", "sequential-f-fl-games-smooth", "parallel-f-fl-games-smooth",
+)  # fmt: skip
+
+
+def test_what_is_compared_unless_others_are_asked_for() -> None:
+    planted = (
+        "fedsgd", "fedavg", "fedprox", "fedbn", "fedgma", "group-dro", "irm", "vrex", "pooled-erm", "grey-oracle",
+    )  # fmt: skip
+    assert default_names(DIGITS) == (*planted, *PAPER_GAMES)
+    mnist = BenchmarkOptions(benchmark="colored-mnist")
+    assert default_names(mnist) == (*planted, "irm-published", "vrex-published", *PAPER_GAMES)
+    real = (
+        "logistic", "fedsgd", "fedavg", "fedprox", "fedgma", "fedmedian", "local-mean", "group-dro", "irm", "vrex",
+    )  # fmt: skip
+    assert default_names(BenchmarkOptions(benchmark="fars")) == (*real, "core-only", "fl-games")
+    assert default_names(BenchmarkOptions(benchmark="rand-health")) == (*real, "fl-games"), "nobody knows its core"
+    assert default_names(BenchmarkOptions(benchmark="digits-across-sources")) == (*real[1:], "fl-games")
 
 
 def test_files_are_named_by_what_was_compared() -> None:

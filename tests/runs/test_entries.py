@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from flgames.core.loop import Play
+from flgames.core.stopping.early_round import EarlyRound
 from flgames.core.stopping.stop_below import StopBelow
 from flgames.data.benchmarks.benchmark import Benchmark
 from flgames.data.benchmarks.clients import PaintedSamples
@@ -15,12 +16,21 @@ from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.samples import input_shape
 from flgames.errors import UserError
 from flgames.evaluation.profile import invariance_profile
-from flgames.models.networks import MLP
+from flgames.models.networks import MLP, Linear
 from flgames.report.rows import row_of
-from flgames.runs.baselines import BASELINES, CHOSEN, GRIDS, PUBLISHED, SEARCHED, UNSEARCHED
-from flgames.runs.entries import default_names, entry, game, is_declared, trials
+from flgames.runs.baselines import (
+    BASELINES,
+    CHOSEN,
+    GRIDS,
+    ON_REAL_TABLES,
+    PUBLISHED,
+    REAL_GRIDS,
+    SEARCHED,
+    UNSEARCHED,
+)
+from flgames.runs.entries import default_names, entry, game, is_declared, real_trials, trials
 from flgames.runs.entry import Entry
-from flgames.runs.names import GAMES
+from flgames.runs.names import FL_GAMES, GAMES
 from flgames.runs.runner import set_up
 from flgames.runs.settings import resolve
 from tests.benchmarks import PLANTED, at_hand
@@ -28,15 +38,23 @@ from tests.toys import flat
 
 CPU = torch.device("cpu")
 MNIST = BenchmarkOptions(benchmark="colored-mnist")
+FARS = BenchmarkOptions(benchmark="fars")
 
 
 def few(benchmark: str) -> BenchmarkOptions:
     return BenchmarkOptions(benchmark=benchmark, sizes=(96, 64))
 
 
+def planted(played: Entry, options: BenchmarkOptions) -> Benchmark:
+    """A benchmark with a shortcut, as an entry sees it."""
+    source = played.benchmark(options)
+    assert isinstance(source, Benchmark)
+    return source
+
+
 def seen_by(played: Entry, benchmark: str) -> Benchmark:
-    """A benchmark with few samples, as an entry sees it."""
-    return replace(played.benchmark(few(benchmark)), images=at_hand(benchmark).images)
+    """The same with few samples."""
+    return replace(planted(played, few(benchmark)), images=at_hand(benchmark).images)
 
 
 @pytest.mark.parametrize("name", [*BASELINES, *PUBLISHED, "sequential-f-fl-games", "parallel-v-fl-games-smooth-fast"])
@@ -84,6 +102,17 @@ def test_everything_is_declared() -> None:
             assert values.items() <= declared.items(), "and they are what is played"
 
 
+def test_everything_is_declared_for_real_tables() -> None:
+    assert set(CHOSEN["fars"]) == {*ON_REAL_TABLES, FL_GAMES} == set(REAL_GRIDS), "FL Games' values were searched too"
+    for name, values in CHOSEN["fars"].items():
+        tried = [{key: trial.config[key] for key in REAL_GRIDS[name]} for trial in real_trials(name, FARS)]
+        assert values in tried, f"{name}: only values that the search tries"
+        declared = entry(name, FARS)
+        assert values.items() <= declared.config.items(), "and they are what is played"
+        assert declared.network == Linear()
+        assert declared.validation == 0.2, "of every training client's samples"
+
+
 def test_every_method_takes_as_many_steps() -> None:
     for name in BASELINES:
         declared = entry(name, MNIST)
@@ -91,6 +120,19 @@ def test_every_method_takes_as_many_steps() -> None:
         assert isinstance(steps, int)
         assert declared.rounds * steps == 300
         assert declared.config["batch_size"] == (256 if declared.is_federated else 512), "of two clients"
+
+
+def test_every_method_on_real_tables_takes_as_many_steps_and_has_one_rule() -> None:
+    for name in (*ON_REAL_TABLES, FL_GAMES):
+        declared = entry(name, FARS)
+        if declared.method == "logistic":
+            assert (declared.rounds, declared.rule) == (1, None), "it is fitted to the end"
+            continue
+        steps = declared.config.get("local_steps", 1)
+        assert isinstance(steps, int)
+        assert declared.rounds * steps == 600
+        assert declared.rule == EarlyRound(early=200 // steps)
+        assert declared.config["batch_size"] == 256
 
 
 def test_published_rows_say_what_they_are_and_are_for_one_benchmark() -> None:
@@ -134,8 +176,8 @@ def test_batch_normalisation_follows_both_hidden_layers() -> None:
 
 def test_pooled_is_everything_in_one_place() -> None:
     options = BenchmarkOptions(benchmark="colored-digits")
-    apart = entry("fedsgd", options).benchmark(options).training_clients(3)
-    (pooled,) = entry("pooled-erm", options).benchmark(options).training_clients(3).values()
+    apart = planted(entry("fedsgd", options), options).training_clients(3)
+    (pooled,) = planted(entry("pooled-erm", options), options).training_clients(3).values()
     assert len(pooled) == sum(len(samples) for samples in apart.values()) == 1300
     start = 0
     for samples in apart.values():
@@ -164,7 +206,7 @@ def test_the_oracle_sees_the_same_images_without_the_feature(benchmark: str) -> 
 def test_the_oracle_can_not_flip() -> None:
     options = BenchmarkOptions(benchmark="colored-digits")
     oracle: Entry = entry("grey-oracle", options).model_copy(update={"rounds": 20})
-    source = oracle.benchmark(options)
+    source = planted(oracle, options)
     play = set_up(oracle, source.training_clients(0), 2, 0, CPU)
     play.start()
     play.run()

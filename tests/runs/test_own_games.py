@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from typer.testing import CliRunner
 from flgames.cli import app
 from flgames.core.cache import FeatureCache
 from flgames.core.rates import Rates
+from flgames.data.own.roles import Roles
 from flgames.data.own.source import surveys_of
 from flgames.data.samples import ArraySamples
 from flgames.engines.host import Host
@@ -23,14 +26,14 @@ from flgames.engines.serve import serve
 from flgames.engines.sites import SiteData, known_players, number_of_players
 from flgames.engines.wire import pack, unpack
 from flgames.errors import ClientFailure, UserError
-from flgames.models.networks import Linear
+from flgames.models.networks import MLP, Linear
 from flgames.models.standardise import FeatureScale, moments
 from flgames.runs.folder import GameFolder, RunFolder
 from flgames.runs.runner import Interrupted, play_run
 from flgames.runs.settings import resolve
 from tests.by_hand import ByHand
 from tests.games import same, weights
-from tests.own_data import pictures, table, three_hospitals
+from tests.own_data import disagreeing_tables, pictures, table, three_hospitals
 
 QUICK = ("--rounds", "6", "--phi-rounds", "2", "--against", "none", "--threads", "1")
 
@@ -39,7 +42,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["play", *(str(argument) for argument in arguments)])
 
 
-def folder_of(played: RunFolder, holdout: str = "c") -> GameFolder:
+def folder_of(played: RunFolder, holdout: str | None = "c") -> GameFolder:
     """Of the game in a run, with this client held out."""
     (folder,) = (
         folder for match, folder in played.games() if (match.entry.method, match.holdout) == ("fl-games", holdout)
@@ -60,10 +63,12 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_run_on_images(scans: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("validation", [None, 0.2])
+def test_a_run_on_images(scans: Path, tmp_path: Path, validation: float | None) -> None:
     out = tmp_path / "run"
     own = ("--data", scans, "--holdout", "c", "--out", out, "--threads", 1)
-    result = run(*own, "--probe-every", 2, "--against-rounds", 2, *QUICK[:4])
+    more = ("--validation", validation) if validation else ()
+    result = run(*own, *more, "--probe-every", 2, "--against-rounds", 2, *QUICK[:4])
     assert result.exit_code == 0, result.output
     said = " ".join(result.output.split())
     assert "c (unseen)" in said
@@ -71,12 +76,31 @@ def test_a_run_on_images(scans: Path, tmp_path: Path) -> None:
     results = json.loads((out / "results.json").read_text())
     assert list(results) == ["FedAvg", "Parallel F-FL Games (Smooth)"]
     game = results["Parallel F-FL Games (Smooth)"][0]
-    assert sum(map(sum, game["held_out"]["confusion"])) == 60
-    assert list(game["confusion_of"]) == ["a", "b"]
+    assert {name: sum(map(sum, its["confusion"])) for name, its in game["unseen_clients"].items()} == {"c": 60}
+    counted = {name: sum(map(sum, its)) for name, its in game["confusion_of"].items()}
+    assert counted == dict.fromkeys("ab", 12 if validation else 60), "on what is held back, or else on everything"
+    held_back = {name: sum(map(sum, its["confusion"])) for name, its in game.get("held_back", {}).items()}
+    assert held_back == (counted if validation else {}), "of images nothing is held back unless that is asked for"
     assert game["chosen_round"] < game["rounds"] == 6
     assert (out / "curves.png").exists()
     assert [probe.round for probe in folder_of(RunFolder.open(out)).probes()] == [1, 3, 5]
-    assert "| client | accuracy |" in (out / "table.md").read_text()
+    assert "| client | n | accuracy |" in (out / "table.md").read_text()
+    assert {line.split(",")[1] for line in (out / "clients.csv").read_text().splitlines()} == {"client", "a", "b", "c"}
+
+
+def test_several_clients_are_held_out(tables: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "four"
+    shutil.copytree(tables, folder)
+    table(folder / "d.csv", seed=3)
+    own = ("--data", folder, "--target", "sick", "--holdout", "b", "--holdout", "d", "--out", tmp_path / "run")
+    result = run(*own, "--rounds", 3, "--against", "none", "--threads", 1)
+    assert result.exit_code == 0, result.output
+    (game,) = RunFolder.open(tmp_path / "run").games()
+    assert game[0].players == ("a", "c"), "nobody trains on them"
+    found = game[1].result()
+    assert {name: its.n for name, its in found.unseen_clients.items()} == {"b": 40, "d": 40}
+    assert found.unseen == pytest.approx(sum(its.accuracy for its in found.unseen_clients.values()) / 2)
+    assert "mean of 2 unseen" in result.output
 
 
 def test_a_run_on_tables_holds_out_each_in_turn(tables: Path, tmp_path: Path) -> None:
@@ -94,9 +118,12 @@ def test_a_run_on_tables_holds_out_each_in_turn(tables: Path, tmp_path: Path) ->
 def test_linear_players_on_a_table_beside_a_linear_model(tables: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     own = ("--data", tables, "--target", "sick", "--holdout", "c", "--out", out, "--rounds", 4, "--threads", 1)
-    result = run(*own, "--predictor", "linear", "--against-rounds", 2)
+    result = run(*own, "--against-rounds", 2)
     assert result.exit_code == 0, result.output
-    assert {match.entry.network for match in RunFolder.open(out).plan.matches} == {Linear()}
+    fedavg, perceptrons, game = (match.entry for match in RunFolder.open(out).plan.matches)
+    assert fedavg.network == game.network == Linear()
+    assert (perceptrons.method, perceptrons.network) == ("fedavg", MLP()), "to see whether linear models are enough"
+    assert "On held-back samples of the training clients: Parallel F-FL Games (Smooth), linear" in result.output
     sizes = {tensor.numel() for tensor in folder_of(RunFolder.open(out)).weights().values()}
     assert sizes == {2 * 2, 2}, "two columns, two classes"
 
@@ -107,6 +134,19 @@ def test_nothing_held_out_is_said(tables: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "nobody knows how it does on an unseen one" in " ".join(result.output.split())
     assert "--rounds ended the game before its rule did" in " ".join(result.output.split())
+    assert "On held-back samples of the training clients" not in result.output, "there is nothing to compare it with"
+
+
+def test_nothing_held_back_is_said(tables: Path, tmp_path: Path) -> None:
+    own = ("--data", tables, "--target", "sick", "--out", tmp_path / "run", "--threads", 1)
+    result = run(*own, "--rounds", 2, "--against", "none", "--validation", 0)
+    assert result.exit_code == 0, result.output
+    assert "on the very samples that they trained on" in " ".join(result.output.split())
+    (game,) = json.loads((tmp_path / "run" / "results.json").read_text()).values()
+    assert "held_back" not in game[0]
+    lines = list(csv.DictReader((tmp_path / "run" / "clients.csv").read_text().splitlines()))
+    assert {line["client"]: line["n"] for line in lines} == dict.fromkeys("abc", "40"), "their figures are shown"
+    assert {name: sum(map(sum, its)) for name, its in game[0]["confusion_of"].items()} == dict.fromkeys("abc", 40)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +158,8 @@ def test_nothing_held_out_is_said(tables: Path, tmp_path: Path) -> None:
         (("--against", "grey-oracle"), "Unknown baseline for own data 'grey-oracle'"),
         (("--patience", "5", "--stop-below", "0.6"), "two rules: choose one"),
         (("--predictor", "linear"), "images are seen through convolutions"),
-        (("--holdout", "a", "--holdout", "b"), "--holdout takes one value, and a and b were given"),
+        (("--holdout", "a", "--holdout", "b"), "A game needs two clients at least, and there is 1 but a and b"),
+        (("--holdout", "a", "--holdout", "each"), "--holdout each is for every client in turn: name no others"),
     ],
 )
 def test_what_own_data_can_not_have(scans: Path, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
@@ -141,12 +182,14 @@ def test_a_missing_class_is_said(tmp_path: Path) -> None:
     assert "b has no sample of y." in result.output
 
 
-def test_an_interrupted_game_goes_on_bit_for_bit(scans: Path, tmp_path: Path) -> None:
-    given = {"data": str(scans), "holdout": "c", "rounds": 8, "phi_rounds": 3, "against": "none", "threads": 1}
-    settings = resolve(given | {"checkpoint_every": 1})
+@pytest.mark.parametrize("kind", ["images", "table"])
+def test_an_interrupted_game_goes_on_bit_for_bit(scans: Path, tables: Path, tmp_path: Path, kind: str) -> None:
+    own = {"data": str(scans), "phi_rounds": 3} if kind == "images" else {"data": str(tables), "target": "sick"}
+    given = {"holdout": "c", "rounds": 8, "against": "none", "threads": 1}
+    settings = resolve(given | own | {"checkpoint_every": 1})
     whole, halves = RunFolder.create(tmp_path / "whole", settings), RunFolder.create(tmp_path / "halves", settings)
     play_run(whole)
-    for stop in (2, 4, 3):
+    for stop in (2, 4, 3) if kind == "images" else (2, 4):  # images begin with three rounds for phi
         left = iter(range(stop))
         with pytest.raises(Interrupted):
             play_run(halves, interrupted=partial(lambda left: next(left, None) is None, left))
@@ -163,12 +206,14 @@ def over_sites(disk: Path, run_: RunFolder, clients: tuple[str, ...], **paths: P
     assert serve(run_, lambda: exchange)
 
 
-@pytest.mark.parametrize("kind", ["images", "tables", "linear"])
+@pytest.mark.parametrize("kind", ["images", "linear", "settled", "mlp"])
 def test_sites_with_data_of_their_own_end_with_the_same_weights(
     scans: Path, tables: Path, tmp_path: Path, kind: str
 ) -> None:
+    if kind == "settled":
+        tables = disagreeing_tables(tmp_path / "tables")
     data = {"data": str(scans)} if kind == "images" else {"data": str(tables), "target": "sick"}
-    data |= {"predictor": "linear"} if kind == "linear" else {}
+    data |= {"predictor": "mlp"} if kind == "mlp" else {}
     given = data | {"rounds": 6, "phi_rounds": 2 if kind == "images" else 0, "against": "none", "threads": 1}
     here = RunFolder.create(tmp_path / "here", resolve(given))
     play_run(here)
@@ -178,7 +223,10 @@ def test_sites_with_data_of_their_own_end_with_the_same_weights(
     files = dict(zip("abc", sorted(Path(data["data"]).iterdir()), strict=True))
     over_sites(tmp_path / "states", away, ("a", "b", "c"), **files)
     assert same(weights(here.path), weights(away.path))
-    assert away.surveys == surveys_of(data["data"], data.get("target"))
+    one, other = (folder_of(each, None).result().model_copy(update={"seconds": 0}) for each in (here, away))
+    assert one == other, "and with the same figures"
+    assert bool(one.finding and one.finding.settled) == (kind == "settled")
+    assert away.surveys == surveys_of(data["data"], here.settings.roles)
 
 
 def test_who_is_held_out_is_not_asked(scans: Path, tmp_path: Path) -> None:
@@ -193,16 +241,16 @@ def test_who_is_held_out_is_not_asked(scans: Path, tmp_path: Path) -> None:
 def test_a_survey_that_fails_names_the_client(scans: Path, tmp_path: Path) -> None:
     exchange = ByHand(tmp_path, ("a", "b", "z"))
     with pytest.raises(ClientFailure, match=r"z: UserError: Unknown client in .*'z'"):
-        surveys(exchange, str(scans), None, 1, 5)
+        surveys(exchange, str(scans), Roles(), 1, 5)
     exchange = ByHand(tmp_path, ("a", "b"))
     exchange.away = {"b"}
     with pytest.raises(ClientFailure, match="b: no answer within 5 s"):
-        surveys(exchange, str(scans), None, 1, 5)
+        surveys(exchange, str(scans), Roles(), 1, 5)
 
 
 def test_a_survey_crosses_as_sums_and_is_checked(scans: Path, tmp_path: Path) -> None:
     host = Host("a", SiteData("a"), tmp_path)
-    reply = host.handle(pack({"kind": "survey", "data": str(scans), "target": None, "threads": 1}))
+    reply = host.handle(pack({"kind": "survey", "data": str(scans), "roles": Roles().model_dump(), "threads": 1}))
     header, tensors = unpack(reply)
     assert not tensors
     assert len(reply) < 1000, "of 60 pictures of 432 bytes"
@@ -215,7 +263,7 @@ def test_a_survey_crosses_as_sums_and_is_checked(scans: Path, tmp_path: Path) ->
             return type(replies)(dict(replies.arrived) | {"a": bad}, {})
 
     with pytest.raises(ClientFailure, match=r"a: its answer has a header that is wrong in survey.count"):
-        surveys(Spoilt(tmp_path, ("a", "b")), str(scans), None, 1, 5)
+        surveys(Spoilt(tmp_path, ("a", "b")), str(scans), Roles(), 1, 5)
 
 
 def test_who_plays(scans: Path) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from flgames.core.stopping.best_round import BestRound
+from flgames.core.stopping.early_round import EarlyRound
 from flgames.core.stopping.stop_below import StopBelow
 from flgames.data.own.source import OwnOptions, surveys_of
 from flgames.errors import UserError
-from flgames.models.networks import CNN, MLP
+from flgames.models.networks import CNN, MLP, Linear
 from flgames.runs.folder import RunFolder
 from flgames.runs.plan import FORMAT, Plan, likely_entries, make_plan
 from flgames.runs.settings import Settings, resolve
@@ -30,7 +31,7 @@ def hospitals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Settings]:
 
 
 def plan_of(settings: Settings) -> Plan:
-    return make_plan(settings, surveys_of(settings.data, settings.target) if settings.data else None)
+    return make_plan(settings, surveys_of(settings.data, settings.roles) if settings.data else None)
 
 
 def is_the_same_when_read_back(plan: Plan) -> None:
@@ -74,7 +75,9 @@ def test_a_plan_on_own_data_is_the_same_when_it_is_read_back(hospitals: dict[str
     assert plan.holdouts == ["a", "b", "c"]
     layouts = {match.options.layout for match in plan.matches if isinstance(match.options, OwnOptions)}
     assert len(layouts) == 3, "who is held out has no say in how values are standardised"
-    assert {type(match.entry.network) for match in plan.matches} == {CNN if kind == "images" else MLP}
+    networks = {entry.slug: entry.network for entry in plan.entries}
+    linear = {"fedavg": Linear(), "fedavg-perceptrons": MLP(), "f-fl-games-smooth": Linear()}
+    assert networks == (linear if kind == "table" else {"fedavg": CNN(), "f-fl-games-smooth": CNN()})
     is_the_same_when_read_back(plan)
 
 
@@ -88,7 +91,7 @@ def test_matches_of_a_plan_have_folders_of_their_own(hospitals: dict[str, Settin
     ], "every method has played a seed before the next one begins"
     each = plan_of(hospitals["table"].model_copy(update={"against": "none"}))
     assert [str(each.folder(match)) for match in each.matches] == [f"{name}/f-fl-games-smooth/seed-0" for name in "abc"]
-    one = plan_of(hospitals["table"].model_copy(update={"against": "none", "holdout": "b"}))
+    one = plan_of(hospitals["table"].model_copy(update={"against": "none", "holdout": ("b",)}))
     assert [str(one.folder(match)) for match in one.matches] == ["f-fl-games-smooth/seed-0"]
     assert one.matches[0].key == each.matches[1].key, "it is the same match"
 
@@ -102,7 +105,14 @@ def test_rules_are_planned(hospitals: dict[str, Settings]) -> None:
     fedavg, game = plan_of(resolve({"stop_below": 0.6, "stop_bias": 0.2})).entries
     assert fedavg.rule is None
     assert game.rule == StopBelow(stop_below=0.6, stop_bias=0.2)
-    *_, own = plan_of(hospitals["table"]).entries
+    fedavg, perceptrons, own = plan_of(hospitals["table"]).entries
+    assert own.rule == EarlyRound(early=200)
+    assert fedavg.rule == perceptrons.rule == EarlyRound(early=20), "in rounds of ten steps"
+    *_, images = plan_of(hospitals["images"]).entries
+    assert images.rule == BestRound(patience=100)
+    given = {"data": hospitals["table"].data, "target": "sick", "predictor": "mlp"}
+    fedavg, own = plan_of(resolve(given)).entries
+    assert fedavg.network == own.network == MLP()
     assert own.rule == BestRound(patience=100)
 
 
@@ -120,7 +130,7 @@ def test_a_run_is_played_as_it_was_planned(tmp_path: Path) -> None:
 
 def test_own_data_are_planned_when_their_surveys_have_come(hospitals: dict[str, Settings], tmp_path: Path) -> None:
     settings = hospitals["table"]
-    surveys = surveys_of(str(settings.data), settings.target)
+    surveys = surveys_of(str(settings.data), settings.roles)
     run = RunFolder.create(tmp_path / "run", settings)
     assert not run.is_planned
     run.add_surveys(surveys)

@@ -19,7 +19,7 @@ from flgames.data.samples import Subset
 from flgames.runs import baselines, entries
 from flgames.runs.baselines import CHOSEN, SEARCHED, SEED
 from flgames.runs.entries import trials
-from flgames.runs.search import Search, parted
+from flgames.runs.search import Search, parted, search_on
 
 CPU = torch.device("cpu")
 DIGITS = BenchmarkOptions(benchmark="colored-digits")
@@ -91,7 +91,7 @@ def test_an_unknown_method_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("benchmark", SEARCHED)
 def test_what_is_declared_is_what_was_chosen(benchmark: str) -> None:
-    work = Search(BenchmarkOptions(benchmark=benchmark), COMMITTED, CPU)
+    work = search_on(BenchmarkOptions(benchmark=benchmark), COMMITTED, CPU)
     assert work.chosen() == CHOSEN[benchmark]
     for path in (COMMITTED / benchmark).iterdir():
         assert json.loads(path.read_text())["seed"] == SEED

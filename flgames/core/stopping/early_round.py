@@ -26,7 +26,7 @@ class EarlyRound(StoppingRule):
     --------
     >>> from flgames.core.stopping.early_round import EarlyRound
     >>> print(EarlyRound(early=50))
-    returns the earliest round that none beats by more than 0.5 standard errors, stops 50 rounds later
+    keeps a round that beats the one kept before by more than 0.5 standard errors, stops 50 rounds later
     """
 
     name: ClassVar = "early-round"
@@ -61,7 +61,7 @@ class EarlyRound(StoppingRule):
 
     def __str__(self) -> str:
         return (
-            f"returns the earliest round that none beats by more than {self.early_errors:g} standard errors, stops "
+            f"keeps a round that beats the one kept before by more than {self.early_errors:g} standard errors, stops "
             f"{self.early} rounds later"
         )
 

@@ -132,7 +132,7 @@ class SitesData:
     def training_clients(self) -> dict[str, LaidOut]:
         """The sites that train."""
         clients = {site: self._client(site) for site in self.sites.players}
-        return {POOLED: LaidOut.joined(list(clients.values()))} if self.sites.pooled else clients
+        return {POOLED: LaidOut.joined(clients)} if self.sites.pooled else clients
 
     def unseen_clients(self) -> tuple[Unseen, ...]:
         """The sites that nobody trains on."""

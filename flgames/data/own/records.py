@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -63,6 +63,8 @@ class LaidOut:
     ready: nn.Module
     groups: Tensor | None = None
     """Whose each sample is, where a person has several: they are never parted."""
+    sources: tuple[tuple[str, int], ...] = ()
+    """Of pooled samples: whose they were, one client after the other, and how many."""
 
     @classmethod
     def of(cls, records: Records, layout: Layout, ready: nn.Module | None = None) -> LaidOut:
@@ -72,11 +74,13 @@ class LaidOut:
         return cls(records.rows(layout), targets, layout.ready if ready is None else ready, groups)
 
     @classmethod
-    def joined(cls, parts: Sequence[LaidOut]) -> LaidOut:
+    def joined(cls, clients: Mapping[str, LaidOut]) -> LaidOut:
         """Several clients' samples as one's."""
+        parts = list(clients.values())
         everything = [part.rows.take(torch.arange(len(part))) for part in parts]
         targets = torch.cat([part.targets for part in parts])
-        return cls(InMemory(torch.cat(everything)), targets, parts[0].ready, _joined_groups(parts))
+        sources = tuple((name, len(part)) for name, part in clients.items())
+        return cls(InMemory(torch.cat(everything)), targets, parts[0].ready, _joined_groups(parts), sources)
 
     def __len__(self) -> int:
         return len(self.targets)

@@ -57,6 +57,9 @@ class OwnOptions(BaseModel):
         surveys: Mapping[str, Survey],
     ) -> OwnOptions:
         """What follows from the surveys of all clients but those that are held out."""
+        for name in holdout:
+            if name not in surveys:
+                raise unknown("client to hold out:", name, surveys)
         playing = {name: survey for name, survey in surveys.items() if name not in holdout}
         if len(playing) < 2:
             left = f" but {' and '.join(holdout)}" if holdout else ""
@@ -107,7 +110,7 @@ class OwnData:
     def training_clients(self) -> dict[str, LaidOut]:
         """All players."""
         clients = {name: self.samples(name) for name in self.options.players}
-        return {POOLED: LaidOut.joined(list(clients.values()))} if self.pooled else clients
+        return {POOLED: LaidOut.joined(clients)} if self.pooled else clients
 
     def unseen_clients(self) -> tuple[Unseen, ...]:
         """Those that are held out."""

@@ -98,11 +98,11 @@ class FLGamesClient(Client):
         """How much of what the heads say, on average, is what they differ about; and which way that points."""
         told = self.known.buffers[CONTESTED].current.weights
         features, targets = self._all_features()
-        ways = {"along": 1, "against": -1}
-        right = {
-            way: int((Cells.of(features, sign * told["direction"])(features) == targets).sum())
-            for way, sign in ways.items()
-        }
+        right = dict.fromkeys(("along", "against"), 0)
+        if len(told["direction"]) > 1:  # with two classes cells are quantiles, and have no side
+            for way, sign in (("along", 1), ("against", -1)):
+                cells = Cells.of(features, sign * told["direction"])
+                right[way] = int((cells(features) == targets).sum())
         return Answer(numbers={"reliance": reliance(features, told["direction"], told["mean"])} | right)
 
     def weigh(self, sign: int) -> Answer:
@@ -123,13 +123,12 @@ class FLGamesClient(Client):
         features, targets = self._all_features()
         direction = sign * self.known.buffers[CONTESTED].current.weights["direction"]
         weights = Weighting.of(features, targets, direction, linear_layer(self.predictor).out_features)
-        drawn = WeightedStream(weights(features, targets), self.config.batch_size, site.seed, site.name)
-        self.move_batches = drawn
-        if site.held_back is not None:
-            back, its_targets = self.judged.features.batch(torch.arange(len(site.held_back)))
-            fair = WeightedStream(weights(back.flatten(1), its_targets), len(back), site.seed, f"{site.name}/held back")
-            counted = self._features_of(Subset(site.held_back, fair.batch(0)))
-            self.counted = LogitCache(counted, self.frozen_predictor)
+        self.move_batches = WeightedStream(weights(features, targets), self.config.batch_size, site.seed, site.name)
+        judged = self.judged.features
+        features, targets = judged.batch(torch.arange(len(judged.samples)))
+        fair = WeightedStream(weights(features.flatten(1), targets), len(targets), site.seed, f"{site.name}/counted")
+        counted = self._features_of(Subset(judged.samples, fair.batch(0)))
+        self.counted = LogitCache(counted, self.frozen_predictor)
 
     def _all_features(self) -> tuple[Tensor, Tensor]:
         features, targets = self._features(torch.arange(len(self.site.samples)))
@@ -229,4 +228,6 @@ class FLGamesClient(Client):
         self.optimiser.load_state_dict(taken(state, "optimiser", dict))
         self._played = -1
         self._settle(0)
-        self._settle(taken(state, "sign", int))
+        if self.known.phi is not None:  # weights are made of what phi gives
+            self.representation.load_state_dict(self.known.phi.weights)
+        self._settle(taken({"sign": 0} | state, "sign", int))

@@ -212,5 +212,5 @@ class Game(Method):
             self.phi.load_state_dict(server.known.phi.weights)
         if self.phi_optimiser is not None:
             self.phi_optimiser.load_state_dict(taken(state, "phi_optimiser", dict))
-        self.found = Finding.model_validate(state["found"]) if state["found"] else None
-        self.sign = taken(state, "sign", int)
+        self.found = Finding.model_validate(state["found"]) if state.get("found") else None
+        self.sign = taken({"sign": 0} | state, "sign", int)

@@ -24,8 +24,8 @@ NOISE = 4.0
 """Differences below twice their standard error are taken for noise and left out of u."""
 
 RELIED_ON = 0.6
-"""From this share on, what the heads say is mostly what they disagree about. On our planted shortcuts it is 0.69 to
-0.87, on crash records of random states 0.55 or less in 35 of 36 draws (seeds 100 to 111); docs/real-data.md."""
+"""From this share on, what the heads say is mostly what they disagree about. docs/real-data.md has the shares by which
+planted shortcuts and crash records were told apart."""
 
 BINS, FEW_BINS, FEW = 4, 2, 400
 """Cells of u for weights; fewer where a client has few samples."""
@@ -155,7 +155,7 @@ class Weighting:
         count = torch.zeros(max(classes, BINS), classes, dtype=torch.float64)
         count.index_put_((found, targets), torch.ones(len(found), dtype=torch.float64), accumulate=True)
         given_u = (count + 1) / (count + 1).sum(1, keepdim=True)
-        overall = count.sum(0) / count.sum()
+        overall = (count + 1).sum(0) / (count + 1).sum()
         return cls(cells, (overall / given_u).clamp(max=LARGEST_WEIGHT))
 
     def __call__(self, features: Tensor, targets: Tensor) -> Tensor:
