@@ -171,7 +171,7 @@ CHOSEN: dict[str, dict[str, dict[str, Plain]]] = {
         "grey-oracle": {"learning_rate": 0.00025},
     },
     "fars": {
-        "logistic": {"l2": 1e-05},
+        "logistic": {"l2": 0.0001},
         "fedsgd": {"learning_rate": 0.03},
         "fedavg": {"learning_rate": 0.01},
         "fedprox": {"learning_rate": 0.01, "mu": 0.01},
