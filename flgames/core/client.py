@@ -1,7 +1,7 @@
 """A client: its samples, what it knows of the others, and what it does when it is asked.
 
-A share of its samples may be held back: nothing is learnt from them, and all that is said of a model at this client is
-counted on them.
+A share of its samples may be held back: no weights are learnt from them, and all that is said of a model at this client
+is counted on them.
 """
 
 from __future__ import annotations

@@ -125,8 +125,8 @@ class Settings(BaseModel):
         default=0.0,
         ge=0,
         lt=1,
-        description="The share of every training client's samples that is held back: nothing is learnt from them, and "
-        "training clients' figures are on them. Default: 0.2 for real tables, 0 for images and the paper's benchmarks.",
+        description="The share of every training client's samples that is held back: no weights are learnt from them, "
+        "and training clients' figures are on them. Default: 0.2 for real tables, 0 for images and planted benchmarks.",
         json_schema_extra=DATA,
     )
     phi_rounds: int | None = Field(
