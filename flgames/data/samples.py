@@ -199,6 +199,21 @@ class WeightedStream:
         return torch.from_numpy(np.searchsorted(self._until, drawn, side="right"))
 
 
+def resampled(weights: Tensor) -> Tensor:
+    """As many samples as there are, each as often as its weight says, but for rounding. Nothing is drawn.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames.data.samples import resampled
+    >>> resampled(torch.tensor([1.0, 0.0, 3.0, 0.0]))
+    tensor([0, 2, 2, 2])
+    """
+    until = np.cumsum(weights.double().cpu().numpy())
+    steps = (np.arange(len(until)) + 0.5) / len(until) * until[-1]
+    return torch.from_numpy(np.searchsorted(until, steps, side="right"))
+
+
 def in_chunks(order: Tensor, size: int = CHUNK) -> list[Tensor]:
     """The order in chunks. A last chunk of one sample joins the one before it: BatchNorm can't train on one."""
     chunks = list(torch.split(order, size))

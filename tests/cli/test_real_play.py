@@ -21,7 +21,7 @@ from flgames.runs.folder import RunFolder
 from flgames.runs.load import load
 from tests.own_data import pictures
 
-GAME = "Parallel F-FL Games (Smooth), linear players, settling"
+GAME = "Parallel F-FL Games (Smooth), linear players, may settle"
 FILES = {"results.json", "clients.csv", "table.md", "curves.png", "unseen.png"}
 SHORT = ("--rounds", 12, "--early", 6, "--against-rounds", 3, "--threads", 1)
 

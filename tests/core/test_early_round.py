@@ -95,7 +95,7 @@ def test_the_knob_chooses_the_rule() -> None:
     with pytest.raises(UserError, match="`early` and `patience` are two rules"):
         rule_from({"early": 30, "patience": 30})
     rule = EarlyRound(early=30)
-    assert "none beats by more than 0.5 standard errors, stops 30 rounds later" in str(rule)
+    assert "the one kept before by more than 0.5 standard errors, stops 30 rounds later" in str(rule)
     assert rule.reason == "none was clearly better in the next 30"
 
 

@@ -279,13 +279,13 @@ def accuracies(play: Play, everything: Mapping[str, ArraySamples]) -> dict[str, 
     return found
 
 
-def test_a_client_with_nothing_to_hold_back_is_judged_by_what_it_has() -> None:
-    """Of two clients one has a single sample: it trains on it, and is counted too."""
+def test_a_client_with_nothing_to_hold_back_judges_nothing() -> None:
+    """Of two clients one has a single sample: it trains on it, and nothing is said of it."""
     method = made("fedavg")
     two: dict[str, Samples] = {"a": clients()["a"], "b": ArraySamples(torch.ones(1, INPUTS), torch.tensor([1]))}
     play = Play(method, LocalFederation.of(method, two, 0, validation=SHARE), seed=0, rounds=2)
     play.start()
     assert play.server.held_back == {"a": 12, "b": 0}
-    assert play.server.judged == {"a": 12, "b": 1}
+    assert play.server.judged == {"a": 12}
     play.run()
-    assert {name: each.n for name, each in play.result([]).held_back.items()} == {"a": 12, "b": 1}
+    assert {name: each.n for name, each in play.result([]).held_back.items()} == {"a": 12}

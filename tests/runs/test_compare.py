@@ -187,7 +187,7 @@ def test_two_comparisons_do_not_play_in_one_folder(compared: Path) -> None:
     [
         (["--methods", "fedavg,irmm"], "Unknown method 'irmm'. Did you mean 'irm'"),
         (["--methods", "irm-published"], "has its authors' values, which are for colored-mnist as it is"),
-        (["--methods", "fedmedian"], "Unknown baseline 'fedmedian'"),
+        (["--methods", "fedmedian"], "fedmedian is for real data"),
         (["--methods", "fl-games"], "fl-games is for real data; colored-digits has the paper's"),
         (["--seeds", "0"], "--seeds"),
         (["--train", "CA,TX"], "has no --train CA,TX"),

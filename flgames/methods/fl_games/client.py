@@ -17,7 +17,7 @@ from flgames.core.information import Term
 from flgames.core.messages import CONTESTED, Action, Answer
 from flgames.core.state import State, taken
 from flgames.core.steps import batches_in, make_optimiser, steps_of
-from flgames.data.samples import BatchStream, Subset, WeightedStream, in_chunks
+from flgames.data.samples import BatchStream, Subset, WeightedStream, in_chunks, resampled
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.memory import linear_response, response_terms
 from flgames.methods.fl_games.objective import best_response_loss, opponents_logits, representation_loss
@@ -126,8 +126,8 @@ class FLGamesClient(Client):
         self.move_batches = WeightedStream(weights(features, targets), self.config.batch_size, site.seed, site.name)
         judged = self.judged.features
         features, targets = judged.batch(torch.arange(len(judged.samples)))
-        fair = WeightedStream(weights(features.flatten(1), targets), len(targets), site.seed, f"{site.name}/counted")
-        counted = self._features_of(Subset(judged.samples, fair.batch(0)))
+        fair = resampled(weights(features.flatten(1), targets))
+        counted = self._features_of(Subset(judged.samples, fair))
         self.counted = LogitCache(counted, self.frozen_predictor)
 
     def _all_features(self) -> tuple[Tensor, Tensor]:
