@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import flgames
 from flgames.core.callbacks import Callback
 from flgames.engines.serve import ERROR, STOP, raise_error_of
 from flgames.errors import UserError, unknown
@@ -131,7 +132,10 @@ def _started(run: RunFolder) -> Iterator[subprocess.Popen[bytes]]:
     from flgames.engines import processes  # what it needs comes with the engines
 
     command = [sys.executable, "-m", __name__, str(run.path)]
-    environment = os.environ | QUIET | {processes.MARK: run.id}
+    # NVFlare's workspace has a folder of our name, which would hide an editable install from its processes.
+    package = str(Path(flgames.__file__).parents[1])
+    path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+    environment = os.environ | QUIET | {processes.MARK: run.id, "PYTHONPATH": path}
     with open(run.path / LOG, "ab") as log:
         process = subprocess.Popen(
             command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
