@@ -30,10 +30,12 @@ class Scans(Dataset[tuple[torch.Tensor, str]]):
         return torch.from_numpy(np.array(Image.open(path))).permute(2, 0, 1), path.parent.name
 
 
-def main(folder: str, rounds: str = "500") -> None:
+def main(folder: str, rounds: str = "400", settle_after: str = "100") -> None:
     seen = {name: Scans(Path(folder, name)) for name in ("hospital-a", "hospital-b")}
-    model = FLGames(rounds=int(rounds), seed=0).fit(seen, progress=True)
+    model = FLGames(rounds=int(rounds), settle_after=int(settle_after), seed=0).fit(seen, progress=True)
     print("chose round", model.result_.chosen_round + 1, "of", model.result_.rounds)
+    if found := model.result_.finding:
+        print("settled" if found.settled else "not settled", "- what players disagree about is right for", found.told)
 
     unseen = Scans(Path(folder, "hospital-c"))
     scans, diagnoses = zip(*(unseen[number] for number in range(len(unseen))), strict=True)

@@ -10,8 +10,8 @@ from safetensors.torch import load_file
 from flgames.core.callbacks import Callback, GameInfo
 from flgames.core.records import GameResult, RoundRecord
 from flgames.runs.folder import RunFolder
+from flgames.runs.resolve import resolve
 from flgames.runs.runner import play_run
-from flgames.runs.settings import resolve
 
 
 class Following(Callback):

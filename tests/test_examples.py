@@ -35,7 +35,7 @@ def test_scans_are_drawn_as_described(scans: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:rounds=4 ended")
 def test_own_images(scans: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    run(monkeypatch, "own_images.py", scans, 4)
+    run(monkeypatch, "own_images.py", scans, 4, 2)
     assert "accuracy in hospital-c: 0." in capsys.readouterr().out
 
 

@@ -17,6 +17,7 @@ from flgames.cli.commands.nvflare import nvflare
 from flgames.cli.commands.play import play
 from flgames.cli.commands.reproduce import reproduce
 from flgames.cli.commands.search import search
+from flgames.cli.ui.options import BareOptions
 
 app = typer.Typer(
     help="FL Games: federated learning whose model keeps working on clients it has never seen.",
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(play)
+app.command(cls=BareOptions)(play)
 app.command()(predict)
 app.command()(evaluate)
 app.command()(export)

@@ -6,7 +6,7 @@ is counted on them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -17,17 +17,17 @@ from flgames.core.cache import FeatureCache, LogitCache
 from flgames.core.counts import Counts
 from flgames.core.figures import Figures
 from flgames.core.information import InformationSet, Term
-from flgames.core.messages import CONTESTED, HISTORY, MODEL, Action, Answer, Ask
+from flgames.core.messages import NO_PLAYERS, Action, Answer, Ask
 from flgames.core.state import State, taken
 from flgames.core.temperature import losses_at
-from flgames.data.samples import Samples, held_back
+from flgames.data.samples import BatchStream, Samples, Subset, held_back, resampled
 from flgames.models.architecture import Architecture
 from flgames.models.ensemble import PHI, weighted_sum
 from flgames.seeds import generator, torch_seed
 
 CPU = torch.device("cpu")
 
-RESERVED = (PHI, MODEL, HISTORY, CONTESTED)
+RESERVED = (PHI, *NO_PLAYERS)
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,11 @@ class Client:
     tasks: ClassVar[frozenset[str]] = frozenset({"introduce", "count", "warm", "judge"})
     """The methods that the server can ask for by name."""
 
+    batches: BatchStream
+    """What it trains on, for those who draw mini-batches."""
+    weights: Tensor
+    """Of the samples that it trains on, where they don't count alike: :meth:`weigh_samples`."""
+
     def __init__(self, site: Site, architecture: Architecture, memory: int = 0) -> None:
         self.site = site
         self.known = InformationSet(memory)
@@ -94,16 +99,20 @@ class Client:
 
     def answer(self, ask: Ask) -> Answer:
         """Take in the news, then do the task."""
-        self.known.receive(self._here(action) for action in ask.news)
+        self.hear(ask.news)
+        if ask.task not in self.tasks:
+            raise ValueError(f"{ask.task!r} is nothing that this client can be asked")
+        answer: Answer = getattr(self, ask.task)(**ask.arguments)
+        return answer
+
+    def hear(self, news: Iterable[Action]) -> None:
+        """Take in what others have played."""
+        self.known.receive(self._here(action) for action in news)
         phi = self.known.phi
         if phi is not None and phi.version != self._loaded_phi:
             self.representation.load_state_dict(phi.weights)
             self._loaded_phi = phi.version
             self.forget_features()
-        if ask.task not in self.tasks:
-            raise ValueError(f"{ask.task!r} is nothing that this client can be asked")
-        answer: Answer = getattr(self, ask.task)(**ask.arguments)
-        return answer
 
     def forget(self) -> None:
         """Know nothing of the others, nor of oneself as the others see it: all of it will be told again."""
@@ -131,9 +140,11 @@ class Client:
         return Answer(numbers={"samples": len(self.site.samples), "held_back": held_back, "classes": logits.shape[-1]})
 
     def model(self) -> list[Term]:
-        """What this client would use now: w_av."""
-        actions = self.known.current
-        return [(1 / len(actions), action) for action in actions]
+        """What this client would use now: w_av, or a balanced ensemble."""
+        actions, balance = self.known.current, self.known.balance
+        if balance is None:
+            return [(1 / len(actions), action) for action in actions]
+        return list(zip(balance["weights"].tolist(), actions, strict=True))
 
     def count(self, samples: int) -> Answer:
         """Confusion counts and loss sum of w_av on (at least) the first so many samples of a fixed random order."""
@@ -155,7 +166,15 @@ class Client:
     def _answered(self, cache: LogitCache, samples: int | None = None) -> tuple[Tensor, Tensor]:
         """Logits of w_av on the first so many samples of a cache, or on all of them, and their targets."""
         chunks = cache.chunks(samples)
-        return self.cached_logits(self.model(), chunks, cache), cache.targets(chunks)
+        logits, balance = self.cached_logits(self.model(), chunks, cache), self.known.balance
+        return logits if balance is None else logits + balance["bias"].to(logits), cache.targets(chunks)
+
+    def weigh_samples(self, train: Tensor, judged: Tensor) -> None:
+        """From now on draw batches, and count samples, by weights. They never leave this client."""
+        self.weights = train
+        self.batches = self.batches.weighted(train)
+        fair = Subset(self.judged.features.samples, resampled(judged))
+        self.counted = LogitCache(self._features_of(fair), self.frozen_predictor)
 
     def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and targets of these samples, on this client's device."""

@@ -47,6 +47,8 @@ class TrainingMeasure:
     clients: Mapping[str, Counts]
     sizes: Mapping[str, int]
     """N_k of those clients."""
+    effective: float = 1.0
+    """The share of samples that is left, where they count by weights."""
 
     @property
     def samples(self) -> int:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable
 
-from flgames.core.messages import MODEL, Action
+from flgames.core.messages import MODEL, NO_PLAYERS, Action
 from flgames.core.state import State, taken
-from flgames.models.architecture import Architecture
-from flgames.models.ensemble import PHI, Ensemble
+from flgames.models.architecture import Architecture, Weights
+from flgames.models.ensemble import BALANCE, PHI, Ensemble
 
 Term = tuple[float, Action]
 """A weight and the action that it multiplies in an ensemble."""
@@ -62,19 +62,31 @@ class InformationSet:
                 self.buffers[action.author] = Buffer(action, self.capacity)
 
     @property
-    def players(self) -> tuple[str, ...]:
-        return tuple(self.buffers)
+    def players(self) -> dict[str, Buffer]:
+        """The buffers of those who play."""
+        return {name: buffer for name, buffer in self.buffers.items() if name not in NO_PLAYERS}
 
     @property
     def current(self) -> list[Action]:
         """What w_av is made of: the one model that all share, if there is one, or else an action a player."""
-        shared = [self.buffers[MODEL]] if MODEL in self.buffers else self.buffers.values()
+        shared = [self.buffers[MODEL]] if MODEL in self.buffers else self.players.values()
         return [buffer.current for buffer in shared]
+
+    @property
+    def balance(self) -> Weights | None:
+        """What each player counts for, where it is not the same for all."""
+        return self.buffers[BALANCE].current.weights if BALANCE in self.buffers else None
+
+    def drop_history(self) -> None:
+        """Keep of everybody what is played now: nobody will be answered any more."""
+        self.capacity = 0
+        for buffer in self.buffers.values():
+            buffer.played = deque([buffer.current] if buffer.played else [], maxlen=1)
 
     def ensemble(self, architecture: Architecture) -> Ensemble:
         """w_av o phi of what is played now, as one module."""
         players = {action.author: action.weights for action in self.current}
-        return Ensemble(architecture, players, self.phi.weights if self.phi else None)
+        return Ensemble(architecture, players, self.phi.weights if self.phi else None, self.balance)
 
     def newer_than(self, known: dict[str, int], authors: Collection[str] | None = None) -> tuple[Action, ...]:
         """What a participant that knows these versions has not seen, oldest first, as far as memory reaches; of these

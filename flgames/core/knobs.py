@@ -18,6 +18,7 @@ Plain = bool | int | float | str | None
 GAME: JsonDict = {"panel": "The game"}
 RESPONSE: JsonDict = {"panel": "A player's response"}
 PHI: JsonDict = {"panel": "The representation phi"}
+SETTLING: JsonDict = {"panel": "Settling, which is not in the paper"}
 STOP: JsonDict = {"panel": "When it ends"}
 
 LATER: JsonDict = {"later": True}

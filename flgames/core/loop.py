@@ -12,7 +12,7 @@ from flgames.core.counts import Counts, TrainingMeasure
 from flgames.core.federation import Federation
 from flgames.core.figures import Figures
 from flgames.core.method import Method, Move
-from flgames.core.records import Decision, End, GameResult, RoundRecord
+from flgames.core.records import Balanced, Decision, End, GameResult, RoundRecord, Traffic
 from flgames.core.server import Server
 from flgames.core.state import State, taken
 from flgames.core.stopping.rule import Standing, StoppingRule
@@ -109,7 +109,9 @@ class Play:
         self.kept: Kept | None = None
         self.seconds = 0.0
         self.end: End | None = None
+        self.balanced: Balanced | None = None
         self._measured: TrainingMeasure | None = None
+        self._concluding: dict[str, Traffic] = {}
 
     def start(self) -> None:
         """Introductions and initial actions; not for a game that is resumed."""
@@ -141,6 +143,10 @@ class Play:
                 for each in callbacks:
                     each.on_round(record)
                 after_round()
+        self.balanced = self.method.conclude(self.server)
+        if self.balanced:
+            self._measured = None  # what was counted was another model
+            self._concluding = self.server.take_traffic()
         return self.end
 
     def ensemble(self) -> Ensemble:
@@ -206,6 +212,7 @@ class Play:
         train = self.exact_measure()
         temperature, held_back = self._conclude()
         traffic = [client for record in records for client in record.bytes.values()]
+        traffic += self._concluding.values()
         return GameResult(
             end=self.end,
             rule=str(self.rule) if self.rule else None,
@@ -222,6 +229,7 @@ class Play:
             temperature=temperature,
             held_back=held_back,
             finding=self.method.finding(),
+            balanced=self.balanced,
         )
 
     def _conclude(self) -> tuple[float, dict[str, Figures]]:

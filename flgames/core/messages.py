@@ -11,6 +11,7 @@ from torch import Tensor
 
 from flgames.core.state import State
 from flgames.models.architecture import Weights
+from flgames.models.ensemble import BALANCE
 
 MODEL = "model"
 """The author of a model that all clients share, in methods without players: an ensemble with a single member."""
@@ -19,7 +20,10 @@ HISTORY = "history"
 """The author of the mean of what all linear players have played lately, where it can't be told from the model's."""
 
 CONTESTED = "contested"
-"""The author of the direction in which the clients' own models differ most."""
+"""The author of the direction in which the clients' own models, or the players, differ most."""
+
+NO_PLAYERS = (MODEL, HISTORY, CONTESTED, BALANCE)
+"""Authors of what is no player's action."""
 
 Number = int | float
 

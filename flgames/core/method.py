@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from flgames.core.client import Client, Site
 from flgames.core.messages import Action, Form
-from flgames.core.records import Finding, Kind
+from flgames.core.records import Balanced, Finding, Kind
 from flgames.core.server import Server
 from flgames.core.state import State
 from flgames.models.architecture import Architecture, Weights
@@ -91,6 +91,14 @@ class Method(ABC):
 
     def finding(self) -> Finding | None:
         """What it found out about the clients, for those who look for something."""
+        return None
+
+    def evidence(self, server: Server) -> Weights:
+        """What it found that by, as tensors: they are kept beside the model, for those who explain it."""
+        return {}
+
+    def conclude(self, server: Server) -> Balanced | None:
+        """The last round has been played: what is still to be done with its model, if anything is."""
         return None
 
     def state_dict(self) -> State:

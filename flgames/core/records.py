@@ -71,8 +71,22 @@ class Contested(BaseModel):
     """Corrected for the number of columns."""
 
 
+class Differs(BaseModel):
+    """Whether clients differ in what the players' disagreement tells of the label."""
+
+    model_config = ConfigDict(frozen=True)
+
+    statistic: float
+    """G squared, of the cut between clients that differ most."""
+    freedom: int
+    p: float
+    """Corrected for the number of cuts that were looked at."""
+
+
 class Finding(BaseModel):
     """What the clients disagree about, and what follows from it.
+
+    Linear players compare the clients' own models, column by column; all others let the players of a game disagree.
 
     Examples
     --------
@@ -84,14 +98,44 @@ class Finding(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    contested: tuple[Contested, ...]
+    contested: tuple[Contested, ...] = ()
     """Columns about which they differ by more than chance, the strongest first."""
-    reliance: float
+    reliance: float | None = None
     """The share of what the clients' own models say that lies in the direction in which they differ most."""
     settled: bool
     """Whether samples are weighted so that this direction tells nothing."""
     effective: dict[str, float] = {}
     """The share of its samples that is left to each client, as weights count them."""
+    judged: dict[str, float] = {}
+    """The same of the samples that a client is judged by."""
+    differs: Differs | None = None
+    """Of a game's players: whether clients differ in what their disagreement tells."""
+    players: dict[str, float] = {}
+    """The direction in which players are furthest apart."""
+    told: dict[str, float] = {}
+    """How often their disagreement alone is right about the label, at each client, on samples that it is judged by."""
+    left: dict[str, float] = {}
+    """The same where samples count by weights."""
+
+
+class Balanced(BaseModel):
+    """What players count for so that the model is as good at one client as at another."""
+
+    model_config = ConfigDict(frozen=True)
+
+    weights: dict[str, float]
+    bias: tuple[float, ...]
+    """Added to the logits, class by class."""
+    risks: dict[str, float]
+    """The mean loss at each client."""
+    gap: float
+    """Between the largest and the smallest of them."""
+    gap_before: float
+    """The same of the players' best ensemble without that condition."""
+    error: float
+    """The standard error of such a gap, with as many samples as there are."""
+    exchanges: int
+    """How often clients were asked for it."""
 
 
 class GameResult(BaseModel):
@@ -123,3 +167,5 @@ class GameResult(BaseModel):
     """Of training clients, on samples that were held back; none where none were."""
     finding: Finding | None = None
     """What the sites disagree about, if that was looked for."""
+    balanced: Balanced | None = None
+    """What players count for, where it is not the same for all."""

@@ -67,6 +67,8 @@ class Server:
         """N_k: how many samples each client trains on."""
         self.held_back: dict[str, int] = {}
         """And how many it has held back."""
+        self.effective: dict[str, float] = {}
+        """Of clients whose samples count by weights: what share of those that they are judged by is left."""
         self.classes = 0
 
     @property
@@ -130,6 +132,17 @@ class Server:
         self._check_presence(task)
         return {name: answers.answered[name] for name in self.clients if name in answers.answered}
 
+    def ask_all(
+        self, task: str, form: Form, clients: Sequence[str] | None = None, **arguments: Number
+    ) -> dict[str, Answer]:
+        """What can't be done without any of them: the answers of all clients, or of all of these."""
+        asked = clients or self.clients
+        answers = self.ask(task, asked, form, **arguments)
+        if missing := [name for name in asked if name not in answers]:
+            reasons = "; ".join(f"{name}: {self.absent[name]}" for name in missing)
+            raise ClientFailure(f"{task!r} needs an answer of every client, and some gave none ({reasons}).")
+        return answers
+
     def mark_failed(self, failed: Mapping[str, str]) -> None:
         """These clients failed: what they know is not known any more."""
         for name, why in failed.items():
@@ -154,7 +167,9 @@ class Server:
             name: Counts(answer.tensors["confusion"], float(answer.numbers["loss_sum"]))
             for name, answer in self.ask("count", tuple(forms), forms, samples=each).items()
         }
-        return TrainingMeasure(counts, {name: self.judged[name] for name in counts})
+        sizes = {name: self.judged[name] for name in counts}
+        left = sum(size * self.effective.get(name, 1.0) for name, size in sizes.items()) / sum(sizes.values())
+        return TrainingMeasure(counts, sizes, left)
 
     @property
     def judged(self) -> dict[str, int]:
@@ -204,6 +219,7 @@ class Server:
             "told": self.told,
             "samples": self.samples,
             "held_back": self.held_back,
+            "effective": self.effective,
             "classes": self.classes,
             "down": self.down,
             "up": self.up,
@@ -218,6 +234,7 @@ class Server:
         self.samples = taken(state, "samples", dict)
         # A state that was saved before samples could be held back says nothing of them.
         self.held_back = taken({"held_back": dict.fromkeys(self.samples, 0)} | state, "held_back", dict)
+        self.effective = taken({"effective": {}} | state, "effective", dict)
         self.classes = taken(state, "classes", int)
         self.down = taken(state, "down", dict)
         self.up = taken(state, "up", dict)

@@ -163,6 +163,11 @@ class BatchStream:
         self._origin = (seed, purpose, client)
         self._epochs: dict[int, np.ndarray] = {}
 
+    def weighted(self, weights: Tensor) -> WeightedStream:
+        """The same stream, in which samples come up as often as their weights say."""
+        seed, purpose, client = self._origin
+        return WeightedStream(weights, self.batch_size, seed, client, purpose)
+
     def batch(self, number: int) -> Tensor:
         start = number * self.batch_size
         first, offset = divmod(start, self.samples)
@@ -180,23 +185,43 @@ class BatchStream:
         return self._epochs[number]
 
 
-class WeightedStream:
-    """An endless stream of mini-batches in which a sample is drawn as often as its weight says.
+class WeightedStream(BatchStream):
+    """A :class:`BatchStream` in whose epochs a sample comes up as often as its weight says, but for rounding.
 
-    As of :class:`BatchStream`, batch number b is a pure function of (seed, client, b).
+    Which samples are rounded up is drawn anew for every epoch. With even weights it is the plain stream, bit for bit.
     """
 
-    def __init__(self, weights: Tensor, batch_size: int, seed: int, client: str) -> None:
-        self.batch_size = min(batch_size, len(weights))
-        self.effective = float(weights.sum() ** 2 / weights.square().sum() / len(weights))
-        """The share of samples that is left, as weights count them."""
-        self._until = np.cumsum(weights.double().cpu().numpy())
-        self._origin = (seed, client)
+    def __init__(self, weights: Tensor, batch_size: int, seed: int, client: str, purpose: str) -> None:
+        super().__init__(len(weights), batch_size, seed, client, purpose)
+        self.weights = weights.double().cpu()
 
-    def batch(self, number: int) -> Tensor:
-        seed, client = self._origin
-        drawn = generator(seed, "weighted batches", client, number).random(self.batch_size) * self._until[-1]
-        return torch.from_numpy(np.searchsorted(self._until, drawn, side="right"))
+    @property
+    def effective(self) -> float:
+        """The share of samples that is left, as weights count them."""
+        return effective_share(self.weights)
+
+    def _epoch(self, number: int) -> np.ndarray:
+        if number in self._epochs:
+            return self._epochs[number]
+        order = super()._epoch(number)
+        seed, purpose, client = self._origin
+        drawn = torch.from_numpy(generator(seed, "weighted epoch", purpose, client, number).permutation(self.samples))
+        rows = drawn[resampled(self.weights[drawn])].sort().values.numpy()
+        self._epochs[number] = rows[order]
+        return self._epochs[number]
+
+
+def effective_share(weights: Tensor) -> float:
+    """Kish's effective sample size, as a share of the samples that there are.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from flgames.data.samples import effective_share
+    >>> effective_share(torch.tensor([1.0, 1.0, 0.0, 0.0]))
+    0.5
+    """
+    return float(weights.sum() ** 2 / weights.square().sum() / len(weights))
 
 
 def resampled(weights: Tensor) -> Tensor:

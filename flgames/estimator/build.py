@@ -24,7 +24,7 @@ from flgames.errors import UserError
 from flgames.methods.fedavg import FedAvg
 from flgames.models.architecture import Architecture, MakesOptimiser, Weights, phi_of
 from flgames.models.linear import linear_predictor
-from flgames.models.networks import CNN, MLP, Linear
+from flgames.models.networks import CNN, MLP, Linear, PooledCNN
 from flgames.runs.entries import pretraining
 from flgames.runs.settings import Settings
 
@@ -76,14 +76,19 @@ def architecture(
     weights: Tensor | None = None,
     optimiser: MakesOptimiser | None = None,
     phi_optimiser: MakesOptimiser | None = None,
+    settles: bool = False,
 ) -> Architecture:
-    """The modules of a game: those that were given, and sensible ones for the rest."""
+    """The modules of a game: those that were given, and sensible ones for the rest.
+
+    Where games are settled they are the network that is trained in the end.
+    """
     loss = functional.cross_entropy if weights is None else partial(_weighted_loss, weights)
     if isinstance(predictor, str) and predictor not in PREDICTORS:
         raise UserError(f"A predictor by name is {' or '.join(map(repr, PREDICTORS))}, not {predictor!r}.")
     if representation is None and predictor in (None, "mlp"):
         images = predictor is None and len(input_shape) == 3
-        network = CNN() if images else Linear() if predictor is None else MLP()
+        on_images = PooledCNN() if settles else CNN()
+        network = on_images if images else Linear() if predictor is None else MLP()
         default = network.architecture(input_shape, classes)
         return Architecture(default.predictor, default.representation, loss, optimiser, phi_optimiser)
     phi = nn.Identity if representation is None else _factory(representation)
@@ -100,6 +105,13 @@ def architecture(
     elif predictor is not None and not isinstance(predictor, str):
         player = _factory(predictor, size)
     return Architecture(player, phi, loss, optimiser, phi_optimiser)
+
+
+def players(given: Module | None, input_shape: tuple[int, ...], network: Architecture, classes: int) -> Architecture:
+    """What plays a game that is settled: the module that was given, on the inputs, or else the paper's perceptron."""
+    default = MLP().architecture(input_shape, classes)
+    makes = default.predictor if given is None else _factory(given, math.prod(input_shape))
+    return Architecture(makes, loss=network.loss)
 
 
 def check_outputs(modules: Architecture, samples: Mapping[str, Samples], classes: int) -> None:

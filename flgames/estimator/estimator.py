@@ -37,13 +37,15 @@ from flgames.evaluation.export import INPUTS, OUTPUTS, ExportedModel
 from flgames.files import write_json
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
+from flgames.methods.settled.config import SettledConfig
+from flgames.methods.settled.server import Settled
 from flgames.models.architecture import Architecture, MakesOptimiser
 from flgames.models.ensemble import Ensemble
 from flgames.models.linear import is_linear
 from flgames.models.standardise import Standardise
 from flgames.runs.settings import Settings, check_game, checked, choose_rule
 
-NOT_SAVED = ("representation", "predictor", "optimiser", "phi_optimiser", "callbacks", "class_weight")
+NOT_SAVED = ("representation", "predictor", "players", "optimiser", "phi_optimiser", "callbacks", "class_weight")
 """What has no plain value."""
 
 
@@ -59,11 +61,15 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     representation
         The shared representation phi: a module or a function that makes one. One whose parameters don't require
         gradients is used as it is, and what it makes of the samples is computed once; any other is learnt. None: the
-        identity for tables; for images convolutions that ``phi_rounds`` of FedAvg train before the game.
+        identity for tables, convolutions for images.
     predictor
         Makes a player's predictor from the number of features: ``lambda d: nn.Linear(d, 2)``; or ``"linear"`` or
         ``"mlp"``, the paper's perceptron. None: a linear layer. Of players that are one linear layer, others are told
         the mean only.
+    players
+        Where a game is settled (the default for images, and what ``settle=True`` asks for), ``representation`` and
+        ``predictor`` are the network that is trained in the end, and this is what finds the shortcut: a module on the
+        inputs, or a function that makes one. None: the paper's perceptron.
     fast
         Move phi by full-batch gradients.
     optimiser, phi_optimiser
@@ -76,17 +82,17 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Who hears of every round: see :class:`flgames.Callback`.
     knobs
         Every knob of a game and of its stopping rules, under the name that it has on the command line, such as
-        ``schedule``, ``memory``, ``learning_rate``, ``batch_size``, ``rounds``, ``settle``, ``validation``, ``early``,
-        ``patience``, ``stop_below``, ``device`` and ``seed``. ``flgames play --help`` explains them, and
-        ``FLGames().get_params()`` shows their values; None leaves them to the data. A share ``validation`` of every
-        client's samples is held back to choose the round by. Tables with linear players return an early round (the
-        rule ``early``), all others the best one (``patience``); ``stop_below`` is the paper's rule; ``"never"`` plays
-        all rounds.
+        ``schedule``, ``memory``, ``learning_rate``, ``batch_size``, ``rounds``, ``ensemble``, ``settle``,
+        ``settle_after``, ``validation``, ``early``, ``patience``, ``stop_below``, ``device`` and ``seed``. ``flgames
+        play --help`` explains them, and ``FLGames().get_params()`` shows their values; None leaves them to the data. A
+        share ``validation`` of every client's samples is held back to choose the round by. Tables with linear players
+        and settled games return an early round (the rule ``early``), all others the best one (``patience``);
+        ``stop_below`` is the paper's rule; ``"never"`` plays all rounds.
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of ``predict_proba``
-    players_ : every client's predictor, by name
+    players_ : every client's predictor, by name; of a settled game the one network that was trained
     model_ : the ensemble with its preprocessing, an ``nn.Module`` from raw inputs to probabilities
     history_ : a :class:`~flgames.core.records.RoundRecord` for every round
     result_ : a :class:`~flgames.core.records.GameResult`: how the game ended, which round was chosen, every client's
@@ -108,6 +114,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         representation: Module | None = None,
         predictor: Module | str | None = None,
         *,
+        players: Module | None = None,
         fast: bool = False,
         optimiser: MakesOptimiser | None = None,
         phi_optimiser: MakesOptimiser | None = None,
@@ -118,6 +125,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.representation = representation
         self.predictor = predictor
+        self.players = players
         self.fast = fast
         self.optimiser = optimiser
         self.phi_optimiser = phi_optimiser
@@ -167,10 +175,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _play(self, modules: Architecture, samples: Mapping[str, Samples], run: Settings, progress: bool) -> None:
         device = chosen_device(run.device)
-        first_phi = None
-        if self._is_default_images and run.phi_rounds:
-            first_phi = build.trained_phi(modules, samples, run, self.batch_size, device)
-        method = Game(modules, self._config(modules), first_phi)
+        method = self._method(modules, samples, run, device)
         warm_start = method.warm_start({name: len(each) for name, each in samples.items()})
         rule = self._rule(modules)
         if rule and rule.chooses_round:  # it must see a round that it can choose
@@ -187,6 +192,25 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             play.run(followers)
         self.history_ = history.records
         self._finish(play, run.rounds)
+
+    def _method(
+        self, modules: Architecture, samples: Mapping[str, Samples], run: Settings, device: torch.device
+    ) -> Game | Settled:
+        config = self._config(modules)
+        if isinstance(config, SettledConfig):
+            if run.rounds <= config.settle_after:
+                raise UserError(
+                    f"rounds={run.rounds} leave none for training after the game's settle_after={config.settle_after}."
+                )
+            players = build.players(self.players, self.input_shape_, modules, len(self._numbers))
+            build.check_outputs(players, samples, len(self._numbers))
+            return Settled(modules, config, players)
+        if self.players is not None:
+            raise UserError("players are for settled games, which find a shortcut by them: settle=True.")
+        first_phi = None
+        if self._is_default_images and run.phi_rounds:
+            first_phi = build.trained_phi(modules, samples, run, self.batch_size, device)
+        return Game(modules, config, first_phi)
 
     def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
         """The probability of every class, in the order of ``classes_``."""
@@ -261,7 +285,8 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             first.load_state_dict(ready)
         model._set_up(shape, labels, first)
         learnt = {name: each for name, each in tensors.items() if "/" in name and not name.startswith("ready/")}
-        model._keep(Ensemble.from_tensors(model._modules(), learnt))
+        modules = model._modules()
+        model._keep(Ensemble.from_tensors(modules.joined() if model._settles_games else modules, learnt))
         return model
 
     # What follows is how a game is set up.
@@ -281,16 +306,32 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _modules(self, weights: Tensor | None = None) -> Architecture:
         own = self.optimiser, self.phi_optimiser
         return build.architecture(
-            self.representation, self.predictor, self.input_shape_, len(self._numbers), weights, *own
+            self.representation,
+            self.predictor,
+            self.input_shape_,
+            len(self._numbers),
+            weights,
+            *own,
+            settles=self._settles_games,
         )
+
+    @property
+    def _settles_games(self) -> bool:
+        """Whether a game is settled, and a network trained after it; linear players on tables are settled without."""
+        if self.settle is None:
+            return self._is_default_images and not self.full_batch and self.ensemble != "balanced"
+        on_inputs = self.representation is None and len(self.input_shape_) != 3
+        return self.settle not in ("never", False) and not (on_inputs and self.predictor in (None, "linear"))
 
     def _implied(self, modules: Architecture) -> dict[str, object]:
         """What the data and the players imply for all that is left to them."""
         kind: Kind = "images" if len(self.input_shape_) == 3 else "table"
         linear = self.representation is None and is_linear(modules.predictor())
-        return implied(kind, "linear" if linear else "mlp")
+        return implied(kind, "linear" if linear else "mlp", self._settles_games)
 
-    def _config(self, modules: Architecture) -> FLGamesConfig:
+    def _config(self, modules: Architecture) -> FLGamesConfig | SettledConfig:
+        if self._settles_games:
+            return self._settled_config(modules)
         phi = modules.representation()
         learnt = not self._is_default_images and any(parameter.requires_grad for parameter in phi.parameters())
         if self.fast and not learnt:
@@ -305,7 +346,15 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         config = checked(FLGamesConfig, values | {"representation": "variable" if learnt else "fixed"})
         check_game(config)
         if config.settle != "never" and not is_linear(modules.predictor()):
-            raise UserError("`settle` is for linear players: `predictor` must be linear.")
+            raise UserError("`settle` of modules that are not linear trains them after a game: it can't be had here.")
+        return config
+
+    def _settled_config(self, modules: Architecture) -> SettledConfig:
+        default = parameters() | self._implied(modules)
+        given = {name: getattr(self, name) for name in SettledConfig.model_fields if name in parameters()}
+        values = {name: default.get(name) if value is None else value for name, value in given.items()}
+        config = checked(SettledConfig, values | {"representation": "fixed"})
+        check_game(config)
         return config
 
     def _rule(self, modules: Architecture) -> StoppingRule | None:

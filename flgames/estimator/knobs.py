@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from flgames.core.stopping.rule import rules
 from flgames.data.own.roles import Kind
 from flgames.methods.fl_games.config import FLGamesConfig
+from flgames.methods.settled.config import Training
 from flgames.runs.presets import PHI_ROUNDS, on_real_data
 from flgames.runs.settings import knobs
 
@@ -23,7 +24,7 @@ OF_A_RUN = ("rounds", "phi_rounds", "validation", "device", "seed")
 _VARIANT = "f-fl-games-smooth"
 """What own data are played by."""
 
-BY_DATA = ("learning_rate", "rounds", "settle", "validation")
+BY_DATA = ("learning_rate", "memory", "rounds", "settle", "validation")
 """Knobs that depend on what the data and the players are: None leaves them to the data, as the rule that is chosen."""
 
 
@@ -31,6 +32,7 @@ def parameters() -> dict[str, Any]:
     """Every such parameter and its default; None: as the data have it."""
     preset = {**implied("table", None), "phi_rounds": PHI_ROUNDS} | dict.fromkeys((*BY_DATA, *_chosen_by()))
     names = [name for name in FLGamesConfig.model_fields if name not in _GIVEN_AS_MODULES]
+    names += Training.model_fields
     names += [name for each in rules().values() for name in each.knobs()]
     declared = knobs()
     return {
@@ -39,9 +41,9 @@ def parameters() -> dict[str, Any]:
     }
 
 
-def implied(kind: Kind, predictor: str | None) -> dict[str, object]:
-    """What data of this kind, and players that are linear or not, imply."""
-    return on_real_data(kind, _VARIANT, predictor)
+def implied(kind: Kind, predictor: str | None, settles: bool = False) -> dict[str, object]:
+    """What data of this kind, and players that are linear or not, imply, where games are settled and where not."""
+    return on_real_data(kind, _VARIANT, predictor, settles)
 
 
 def _chosen_by() -> list[str]:

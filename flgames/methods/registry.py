@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 METHODS = {
     "fl-games": "fl_games.server:Game",
+    "settled": "settled.server:Settled",
     "fedsgd": "fedsgd:FedSGD",
     "fedavg": "fedavg:FedAvg",
     "fedprox": "fedprox:FedProx",

@@ -53,7 +53,7 @@ class GradientClient(Client):
         super().__init__(site, architecture)
         self.config = config
         self.rounds = 0
-        self.stream = BatchStream(len(site.samples), config.batch_size, site.seed, site.name, "moves")
+        self.batches = BatchStream(len(site.samples), config.batch_size, site.seed, site.name, "moves")
 
     def gradient(self, **arguments: float) -> Answer:
         """The gradient of this client's objective at the shared model, and its risk R_k on the same samples."""
@@ -78,7 +78,7 @@ class GradientClient(Client):
         """How many samples this round's gradient is the mean of."""
         if self.config.batches == "all":
             return len(self.site.samples)
-        return self.stream.batch_size * self._count
+        return self.batches.batch_size * self._count
 
     @property
     def _count(self) -> int:
@@ -90,7 +90,7 @@ class GradientClient(Client):
             yield from map(self.batch, in_chunks(torch.arange(len(self.site.samples)), GRADIENT_CHUNK)[skip:])
             return
         for number in range(self.rounds * self._count + skip, (self.rounds + 1) * self._count):
-            yield self.batch(self.stream.batch(number))
+            yield self.batch(self.batches.batch(number))
 
     def state_dict(self) -> State:
         return super().state_dict() | {"rounds": self.rounds}

@@ -1,14 +1,15 @@
-"""A small convolutional network, for images of one's own."""
+"""Small convolutional networks, for images."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 from torch import nn
 
 from flgames.models.architecture import Architecture
-from flgames.models.networks import CNN
+from flgames.models.networks import CNN, PooledCNN
 from flgames.models.standardise import FeatureScale
 
 
@@ -21,9 +22,25 @@ def convolutions(network: CNN, input_shape: tuple[int, ...], classes: int) -> Ar
     features = channels[-1] * math.prod(-(-side // 2 ** len(channels)) for side in input_shape[1:])
 
     def representation() -> nn.Module:
-        layers: list[nn.Module] = []
-        for before, after in pairwise((input_shape[0], *channels)):
-            layers += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.ReLU()]
-        return nn.Sequential(*layers, nn.Flatten(), FeatureScale(features))
+        return nn.Sequential(*_halving(input_shape[0], channels), nn.Flatten(), FeatureScale(features))
 
     return Architecture(lambda: nn.Linear(features, classes), representation)
+
+
+def pooled_convolutions(network: PooledCNN, input_shape: tuple[int, ...], classes: int) -> Architecture:
+    """Without the places of what it sees: the linear layer is given the mean of every map. The last convolution does
+    not halve the image, so that the mean is of many places."""
+    *before, last = network.channels
+
+    def representation() -> nn.Module:
+        layers = [*_halving(input_shape[0], before), nn.Conv2d(before[-1], last, 3, padding=1), nn.ReLU()]
+        return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+    return Architecture(lambda: nn.Linear(last, classes), representation)
+
+
+def _halving(first: int, channels: Sequence[int]) -> list[nn.Module]:
+    layers: list[nn.Module] = []
+    for before, after in pairwise((first, *channels)):
+        layers += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.ReLU()]
+    return layers

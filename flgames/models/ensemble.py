@@ -18,6 +18,9 @@ PHI = "phi"
 
 PLAYER = "player/"
 
+BALANCE = "balance"
+"""Under which name tensors have what each player counts for, where it is not the same for all."""
+
 
 def predict(predictor: nn.Module, weights: Weights, features: Tensor) -> Tensor:
     """Logits of a predictor that plays these weights."""
@@ -43,6 +46,8 @@ def weighted_sum(terms: Iterable[tuple[float, Tensor]]) -> Tensor:
 class Ensemble(nn.Module):
     """w_av o phi: the mean of the players' logits on a shared representation.
 
+    ``balance`` has other ``weights`` than the mean's, one a player, and a ``bias``, one a class.
+
     Examples
     --------
     >>> import torch
@@ -55,7 +60,16 @@ class Ensemble(nn.Module):
     torch.Size([3, 2])
     """
 
-    def __init__(self, architecture: Architecture, players: Mapping[str, Weights], phi: Weights | None = None) -> None:
+    balance_weights: Tensor | None
+    balance_bias: Tensor | None
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        players: Mapping[str, Weights],
+        phi: Weights | None = None,
+        balance: Weights | None = None,
+    ) -> None:
         super().__init__()
         self.names = tuple(players)
         with torch_seed(0, "discarded"):
@@ -65,24 +79,32 @@ class Ensemble(nn.Module):
             self.representation.load_state_dict(phi)
         for module, weights in zip(self.players, players.values(), strict=True):
             module.load_state_dict(weights)
+        self.register_buffer("balance_weights", balance["weights"].float() if balance else None)
+        self.register_buffer("balance_bias", balance["bias"].float() if balance else None)
         self.eval()
 
     @classmethod
     def from_tensors(cls, architecture: Architecture, tensors: Weights) -> Ensemble:
         """The inverse of :meth:`tensors`."""
         phi, players = parts_of(tensors)
-        return cls(architecture, players, phi or None)
+        balance = players.pop(BALANCE, None)
+        return cls(architecture, players, phi or None, balance)
 
     def tensors(self) -> Weights:
         """All weights by ``player/NAME/parameter`` and ``phi/parameter``, as they are stored in a run folder."""
         named = {f"{PHI}/{name}": tensor for name, tensor in snapshot(self.representation).items()}
         for player, module in zip(self.names, self.players, strict=True):
             named |= {f"{PLAYER}{player}/{name}": tensor for name, tensor in snapshot(module).items()}
+        if self.balance_weights is not None and self.balance_bias is not None:
+            named |= {f"{BALANCE}/weights": self.balance_weights, f"{BALANCE}/bias": self.balance_bias}
         return named
 
     def forward(self, inputs: Tensor) -> Tensor:
         features = self.representation(inputs)
-        return average([predictor(features) for predictor in self.players])
+        logits = [predictor(features) for predictor in self.players]
+        if self.balance_weights is None or self.balance_bias is None:
+            return average(logits)
+        return torch.einsum("k,knc->nc", self.balance_weights, torch.stack(logits)) + self.balance_bias
 
 
 def parts_of(tensors: Weights) -> tuple[Weights, dict[str, Weights]]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 Initialisation = Literal["torch", "glorot"]
 
 PredictorName = Literal["mlp", "linear"]
+NetworkName = Literal["mlp", "cnn"]
 
 WIDTH = 390
 
@@ -50,6 +51,21 @@ class Linear(BaseModel):
         return linear_architecture(input_shape, classes)
 
 
+class PooledCNN(BaseModel):
+    """Convolutions whose last maps are averaged: too few weights to learn samples by heart, even if they count much."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["pooled-cnn"] = "pooled-cnn"
+    channels: tuple[int, ...] = Field(default=(16, 32, 64), min_length=2)
+
+    def architecture(self, input_shape: tuple[int, ...], classes: int) -> Architecture:
+        """This network for images of this shape."""
+        from flgames.models.cnn import pooled_convolutions
+
+        return pooled_convolutions(self, input_shape, classes)
+
+
 class CNN(BaseModel):
     """Convolutions that halve the image each as phi, and one linear layer as a predictor."""
 
@@ -63,3 +79,7 @@ class CNN(BaseModel):
         from flgames.models.cnn import convolutions
 
         return convolutions(self, input_shape, classes)
+
+
+Network = MLP | CNN | PooledCNN | Linear
+"""What can be declared."""

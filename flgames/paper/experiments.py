@@ -29,6 +29,8 @@ class Experiment:
     """Whether its models are explained: results are not enough, and models stay where they were played."""
     draws_benchmarks: bool = False
     """Whether it is a picture of the benchmarks themselves."""
+    draws_settling: bool = False
+    """Whether it is a picture of how a game is settled, which is played for it."""
     is_real: bool = False
     """Whether it is about real sites, and so ours: the paper has none."""
 
@@ -95,6 +97,19 @@ EXPERIMENTS = {
         ),
         Experiment(
             "figure-lime", "Explained by LIME", "what do the models look at?", "ablations:explained", explains=True
+        ),
+        Experiment(
+            "settled-games",
+            "Settled games and balanced ensembles",
+            "what is reached without a lucky round?",
+            "settling:settled",
+        ),
+        Experiment(
+            "figure-settling",
+            "A settled game in three pictures",
+            "how does settling work?",
+            "settling:pictured",
+            draws_settling=True,
         ),
         Experiment("figure-datasets", "The benchmarks", "what do the clients see?", draws_benchmarks=True),
         Experiment(

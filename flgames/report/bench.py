@@ -34,8 +34,8 @@ from flgames.methods.fl_games.server import Game
 from flgames.models.linear import linear_architecture
 from flgames.models.mlp import paper_architecture
 from flgames.runs.entries import game
+from flgames.runs.resolve import resolve
 from flgames.runs.runner import set_up
-from flgames.runs.settings import resolve
 
 IMAGES = 60_000
 SIDE = 28

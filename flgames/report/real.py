@@ -14,7 +14,7 @@ from flgames.files import write_atomically, write_json
 from flgames.report.clients import ClientRow, csv_page, majority_of, markdown_page, rows_of, terminal_tables
 from flgames.report.plots import draw_curves, draw_unseen
 from flgames.runs.entry import Entry
-from flgames.runs.evidence import beside, chose, doubts, found, too_simple
+from flgames.runs.evidence import balanced, beside, chose, doubts, few_left, found, too_simple
 from flgames.runs.folder import GameFolder, RunFolder
 from flgames.runs.match import Match
 from flgames.runs.names import PERCEPTRONS
@@ -96,8 +96,7 @@ def _say(match: Match, games: Games, console: Console) -> None:
         for result in results:
             for remark in chose(entry, result):
                 console.print(remark, soft_wrap=True)
-            if result.finding:
-                console.print(found(result.finding, columns_of(match)), soft_wrap=True, style="cyan")
+            say_findings(result, console, columns_of(match))
             for doubt in doubts(entry, result, constant):
                 console.print(doubt, style="yellow", soft_wrap=True)
     entry, results, _ = games[-1]
@@ -112,6 +111,17 @@ def _say(match: Match, games: Games, console: Console) -> None:
         for result, its_result in zip(results, its_results, strict=True):
             said, is_warning = beside((entry, result), (other, its_result), constant)
             console.print(said, style="yellow" if is_warning else None, soft_wrap=True)
+
+
+def say_findings(result: Result, console: Console, columns: Sequence[str] = ()) -> None:
+    """What clients or players disagree about, and what was made of it."""
+    if result.finding:
+        console.print(found(result.finding, columns), soft_wrap=True, style="cyan")
+        for remark in few_left(result.finding):
+            console.print(remark, soft_wrap=True, style="yellow")
+    if result.balanced:
+        said, is_warning = balanced(result.balanced)
+        console.print(said, soft_wrap=True, style="yellow" if is_warning else "cyan")
 
 
 def _constant(results: Sequence[Result]) -> float:

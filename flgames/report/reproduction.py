@@ -25,6 +25,7 @@ from flgames.report.real_reproduction import show_real
 from flgames.report.remarks import majority_shares, remarks
 from flgames.report.rows import reference_rows
 from flgames.report.samples import draw_benchmarks
+from flgames.report.settling import draw_settling
 from flgames.runs.store import Store
 
 Draw = Callable[[Path, str, Sequence[Line]], None]
@@ -32,6 +33,7 @@ Draw = Callable[[Path, str, Sequence[Line]], None]
 PICTURES: dict[str, Draw] = {
     "table-accuracy": drawings.methods,
     "table-stopping": drawings.methods,
+    "settled-games": drawings.methods,
     "figure-clients": drawings.clients,
     "figure-memory": drawings.curves,
     "figure-fast": drawings.fast,
@@ -85,6 +87,11 @@ def show(experiment: Experiment, scope: Scope, store: Store, console: Console) -
     if experiment.name in PICTURES and drawn:
         files.append(stem.with_suffix(".png"))
         PICTURES[experiment.name](files[-1], experiment.title, drawn)
+    if experiment.draws_settling and drawn:
+        files.append(stem.with_suffix(".png"))
+        settled = next(line.case for line in drawn if line.case.entry.method == "settled")
+        profiles = {line.row.title: line.row.profiles for line in drawn}
+        draw_settling(files[-1], planted(settled.options), settled.entry, 0, profiles)
     if experiment.draws_benchmarks:
         files.append(stem.with_suffix(".png"))
         draw_benchmarks(files[-1], _datasets(scope), 0)

@@ -10,10 +10,14 @@ from flgames.data.benchmarks.benchmark import Benchmark
 from flgames.data.benchmarks.registry import benchmark
 from flgames.files import write_atomically, write_json
 from flgames.report.plots import draw_curves, draw_profile
-from flgames.report.real import summarise_real
+from flgames.report.real import say_findings, summarise_real
 from flgames.report.remarks import majority_shares, remarks
-from flgames.report.rows import markdown_table, reference_rows, row_of, transposed_table
+from flgames.report.rows import ACCURACY, long_table, markdown_table, reference_rows, row_of, transposed_table
+from flgames.runs.evidence import chose
 from flgames.runs.folder import GameFolder, RunFolder
+
+MANY = 3
+"""From so many methods on a terminal has a line for each, not a column."""
 
 
 def summarise(run: RunFolder, console: Console) -> None:
@@ -40,7 +44,12 @@ def summarise(run: RunFolder, console: Console) -> None:
     draw_curves(run.path / "curves.png", source.title, titled, ceiling)
     draw_profile(run.path / "profile.png", f"{source.title}: invariance profile", rows, list(source.flips.values()))
 
-    console.print(transposed_table(table, title))
+    console.print(transposed_table(table, title) if len(rows) < MANY else long_table(table, title, ACCURACY))
+    for row in rows:
+        for result in row.played:
+            for remark in chose(next(each for each in entries if each.title == row.title), result):
+                console.print(remark, soft_wrap=True)
+            say_findings(result, console)
     for remark in remarks(rows, fmean(train for train, _ in constants)):
         console.print(remark, style="yellow")
     for name in ("curves.png", "profile.png"):

@@ -130,6 +130,9 @@ REAL_STEPS = 600
 EARLY = 200
 """Rounds of one step without a better one after which a method on real data stops: as many as FL Games has."""
 
+IMAGE_STEPS, IMAGE_EARLY = 3000, 600
+"""The same on images, where convolutions are trained: as many as a settled game takes."""
+
 SEARCHED = ("colored-digits", "colored-mnist", "colored-fashion-mnist", "fars")
 """Benchmarks whose values were searched."""
 
@@ -232,7 +235,7 @@ PUBLISHED: dict[str, Declared] = {
 PUBLISHED_FOR = BenchmarkOptions(benchmark="colored-mnist")
 """With its two clients: V-REx's factor of two is for two."""
 
-UNDECLARED = tuple(name for name in METHODS if name not in (*BASELINES, *ON_REAL_TABLES, "fl-games"))
+UNDECLARED = tuple(name for name in METHODS if name not in (*BASELINES, *ON_REAL_TABLES, "fl-games", "settled"))
 """Methods that nothing is declared of: they are played with the defaults of their configuration."""
 
 PLANTED = (*BASELINES, *PUBLISHED, *UNDECLARED)

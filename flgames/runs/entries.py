@@ -15,7 +15,7 @@ from flgames.data.own.roles import Kind
 from flgames.errors import UserError, unknown
 from flgames.methods.fedavg import FedAvgConfig
 from flgames.methods.registry import find as find_method
-from flgames.models.networks import CNN, MLP, Linear
+from flgames.models.networks import CNN, MLP, Linear, Network, PooledCNN
 from flgames.runs import presets
 from flgames.runs.baselines import (
     ALL,
@@ -24,7 +24,9 @@ from flgames.runs.baselines import (
     CHOSEN_ON_REAL_DATA,
     EARLY,
     GRIDS,
+    IMAGE_EARLY,
     IMAGE_RATE,
+    IMAGE_STEPS,
     LOCAL_STEPS,
     MEASURED,
     ON_IMAGES,
@@ -43,17 +45,26 @@ from flgames.runs.baselines import (
 )
 from flgames.runs.entry import Entry
 from flgames.runs.names import (
+    BALANCED,
     DEFAULT,
     DEFAULT_ON_REAL_DATA,
     FL_GAMES,
     GAMES,
     LINEAR_GAME,
     NAMES,
+    NO_SHORTCUT,
     OURS,
     PERCEPTRONS,
+    PLANTED_OURS,
+    SETTLED,
     SETTLED_GAME,
+    SETTLED_LOCALLY,
 )
-from flgames.runs.settings import Settings, resolve
+from flgames.runs.resolve import resolve
+from flgames.runs.settings import NONE, Settings
+
+CONVOLVED = ("spurious-cifar10", "colored-dsprites")
+"""Planted benchmarks whose truth the paper's perceptron hardly learns: docs/settling.md."""
 
 
 def real_kind(options: BenchmarkOptions) -> Kind | None:
@@ -101,6 +112,13 @@ def entry(name: str, options: BenchmarkOptions) -> Entry:
     if name in GAMES:
         schedule, variant = GAMES[name]
         chosen |= {"schedule": schedule, "variant": variant} | ({"predictor": "mlp"} if kind == "table" else {})
+        chosen |= {"settle": "never"} if kind == "images" else {}
+    elif name in PLANTED_OURS and kind is None:
+        if name == NO_SHORTCUT:
+            return no_shortcut_oracle(resolve(chosen | OURS_BY_KNOBS[SETTLED]))
+        chosen |= OURS_BY_KNOBS[name]
+    elif name in PLANTED_OURS:
+        raise UserError(f"{name} is for planted shortcuts; {options.benchmark} has real data.")
     elif kind is None:
         raise UserError(f"{name} is for real data; {options.benchmark} has the paper's: {', '.join(GAMES)}.")
     elif kind == "table":
@@ -109,6 +127,13 @@ def entry(name: str, options: BenchmarkOptions) -> Entry:
         raise UserError(f"{name} is for tables, and {options.benchmark} has images.")
     named = {"slug": name} | ({"title": OURS[name]} if name in OURS else {})
     return game(resolve(chosen), kind or "table").model_copy(update=named)
+
+
+OURS_BY_KNOBS: dict[str, dict[str, object]] = {
+    SETTLED: {"settle": "auto"},
+    SETTLED_LOCALLY: {"settle": "auto", "found_by": "local"},
+    BALANCED: {"ensemble": "balanced"},
+}
 
 
 def baseline(name: str, options: BenchmarkOptions) -> Entry:
@@ -177,14 +202,11 @@ def _real(name: str, values: Mapping[str, Plain], kind: Kind, validation: float)
     averaging = name in ("fedavg", "fedprox", "fedgma", "fedmedian")
     steps = LOCAL_STEPS if averaging else 1
     config = {**declared.get("config", {}), **({"local_steps": steps} if averaging else {}), **values}
-    rule = EarlyRound(early=EARLY // steps) if validation and method.Config.model_fields.get("learning_rate") else None
-    common = {
-        "slug": name,
-        "rounds": (STEPS if kind == "images" else REAL_STEPS) // steps,
-        "network": CNN() if kind == "images" else Linear(),
-        "rule": rule,
-        "validation": validation,
-    }
+    early = (IMAGE_EARLY if kind == "images" else EARLY) // steps
+    rule = EarlyRound(early=early) if validation and method.Config.model_fields.get("learning_rate") else None
+    on_images: dict[str, object] = {"network": PooledCNN(), "rounds": IMAGE_STEPS // steps}
+    on_tables: dict[str, object] = {"network": Linear(), "rounds": REAL_STEPS // steps}
+    common = {"slug": name, "rule": rule, "validation": validation} | (on_images if kind == "images" else on_tables)
     return Entry.model_validate(common | declared | {"config": config})
 
 
@@ -198,10 +220,10 @@ def game(settings: Settings, kind: Kind = "table") -> Entry:
     if phi_rounds and not variable and kind != "images":
         raise UserError("`phi_rounds` train a phi, and here phi is the identity: choose a v-fl-games variant.")
     network = _network(settings, kind)
-    if settings.game.settle != "never" and not isinstance(network, Linear):
-        raise UserError("`settle` is for linear players: `predictor` must be linear.")
+    if settings.settles_games:
+        return _settled(settings, kind)
     return Entry(
-        slug=settings.name,
+        slug=settings.slug,
         title=settings.title,
         method="fl-games",
         config=settings.game.model_dump(),
@@ -214,6 +236,48 @@ def game(settings: Settings, kind: Kind = "table") -> Entry:
         phi_config=pretraining().model_dump() if phi_rounds else {},
         measure_samples=settings.measure_samples,
         validation=settings.validation,
+    )
+
+
+def _settled(settings: Settings, kind: Kind) -> Entry:
+    """A game that is settled: its players are perceptrons, and the network is the one that is asked for."""
+    if settings.phi_rounds:
+        raise UserError("`phi_rounds` train a phi for a game, and a settled game trains its network after it.")
+    players, name = MLP(initialisation=settings.initialisation), settings.network
+    if name is None:
+        name = "cnn" if kind == "images" or settings.benchmark in CONVOLVED else "mlp"
+    network = PooledCNN() if name == "cnn" else players
+    return Entry(
+        slug=settings.slug,
+        title=settings.title,
+        method="settled",
+        config=settings.game.model_dump() | settings.training.model_dump(),
+        network=network,
+        players=None if network == players else players,
+        rounds=settings.rounds,
+        rule=settings.rule,
+        warm_start=settings.warm_start,
+        measure_samples=settings.measure_samples,
+        validation=settings.validation,
+    )
+
+
+def no_shortcut_oracle(settings: Settings) -> Entry:
+    """The training of a settled game where nothing need be settled: at its clients the feature tells nothing."""
+    like, training = game(settings), settings.training
+    steps: dict[str, Plain] = {"local_steps": training.train_steps} if training.train_by == "fedavg" else {}
+    config = {"learning_rate": training.train_rate, "batch_size": settings.game.batch_size} | steps
+    return Entry(
+        slug=NO_SHORTCUT,
+        title="no-shortcut oracle",
+        method=training.train_by,
+        config=config,
+        network=like.network,
+        rounds=like.rounds - training.settle_after,
+        rule=like.rule,
+        measure_samples=like.measure_samples,
+        validation=like.validation,
+        feature="random",
     )
 
 
@@ -243,21 +307,26 @@ def before(entry_: Entry) -> Entry:
 def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:
     """The entries of a run, in playing order, on data of this kind."""
     own = game(settings, kind)
-    if settings.against == "none":
-        return [own]
-    if settings.data is None and real_kind(settings.source) is None:
-        other = baseline(settings.against, settings.source)
-    else:
-        if settings.data is not None and settings.against not in (*ON_OWN_DATA, *UNDECLARED):
-            raise unknown("baseline for own data", settings.against, (*ON_OWN_DATA, *UNDECLARED))
-        other = real_baseline(settings.against, kind, settings.validation)
-    linear = isinstance(own.network, Linear)
-    if kind == "table" and linear != isinstance(other.network, Linear) and other.method != "logistic":
-        other = _with_network(other, own.network)  # a comparison on equal terms
-    others = [other.model_copy(update={"rounds": settings.against_rounds or other.rounds})]
-    if settings.data is not None and linear and settings.against == "fedavg":
-        others.append(_perceptrons(others[0]))
+    names = () if settings.against == (NONE,) else settings.against
+    others = [_beside(own, name, settings, kind) for name in names]
+    if settings.data is not None and isinstance(own.network, Linear) and "fedavg" in names:
+        others.append(_perceptrons(others[names.index("fedavg")]))
     return [*others, own]
+
+
+def _beside(own: Entry, name: str, settings: Settings, kind: Kind) -> Entry:
+    """A method to compare with, on equal terms."""
+    is_planted = settings.data is None and real_kind(settings.source) is None
+    if is_planted:
+        other = entry(name, settings.source)
+    elif settings.data is not None and name not in (*ON_OWN_DATA, *UNDECLARED):
+        raise unknown("baseline for own data", name, (*ON_OWN_DATA, *UNDECLARED))
+    else:
+        other = real_baseline(name, kind, settings.validation)
+    differ = isinstance(own.network, Linear) != isinstance(other.network, Linear) and other.method != "logistic"
+    if name not in PLANTED_OURS and kind == "table" and differ:
+        other = _with_network(other, own.network)
+    return other.model_copy(update={"rounds": settings.against_rounds or other.rounds})
 
 
 def _perceptrons(other: Entry) -> Entry:
@@ -266,7 +335,7 @@ def _perceptrons(other: Entry) -> Entry:
     return _with_network(other, MLP()).model_copy(update=named)
 
 
-def _with_network(other: Entry, network: MLP | CNN | Linear) -> Entry:
+def _with_network(other: Entry, network: Network) -> Entry:
     """The same method on another network: perceptrons have Colored MNIST's rate, not that of linear models."""
     rate = UNSEARCHED.get(other.slug, IMAGE_RATE)["learning_rate"]
     slower = {"learning_rate": rate} if isinstance(network, MLP) and "learning_rate" in other.config else {}

@@ -15,11 +15,14 @@ from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import benchmark
 from flgames.data.benchmarks.sites import Sites
 from flgames.data.benchmarks.spurious import Removed
+from flgames.errors import UserError
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
 from flgames.methods.registry import config_of, find, make
+from flgames.methods.settled.config import SettledConfig
+from flgames.methods.settled.server import Settled
 from flgames.models.architecture import Weights
-from flgames.models.networks import CNN, MLP, Linear
+from flgames.models.networks import MLP, Network
 
 
 class Entry(BaseModel):
@@ -31,7 +34,9 @@ class Entry(BaseModel):
     title: str
     method: str
     config: dict[str, Plain] = Field(default_factory=dict)
-    network: MLP | CNN | Linear = MLP()
+    network: Network = MLP()
+    players: Network | None = None
+    """What plays the game of a settled one, if it is not the network that is trained in the end."""
     rounds: int = Field(ge=1)
     rule: SavedRule | None = None
     """What stops it; None: it plays all rounds."""
@@ -45,8 +50,8 @@ class Entry(BaseModel):
     measure_samples: int = 2048
     clients: Literal["apart", "pooled"] = "apart"
     """Pooled: the samples of all clients in one place, without a federation."""
-    feature: Literal["kept", "removed"] = "kept"
-    """Removed: images without the spurious feature."""
+    feature: Literal["kept", "removed", "random"] = "kept"
+    """Removed: images without the spurious feature. Random: at training clients it tells nothing of the label."""
     side: int | None = None
     """Pixels a side, where a method's authors used others than the benchmark."""
     validation: float = Field(default=0.0, ge=0, lt=1)
@@ -71,11 +76,18 @@ class Entry(BaseModel):
         source = benchmark(options.model_copy(update={"side": self.side}) if self.side else options)
         if self.feature == "removed":
             source = source.core() if isinstance(source, Sites) else replace(source, feature=Removed(source.feature))
+        if self.feature == "random":
+            if isinstance(source, Sites):
+                raise UserError(f"{self.title} is for planted shortcuts, and {source.title} has none that is known.")
+            source = replace(source, random_codes=True)
         return replace(source, pooled=True) if self.clients == "pooled" else source
 
     def make(self, input_shape: tuple[int, ...], classes: int, first_phi: Weights | None = None) -> Method:
         """The method, for such inputs and labels; ``first_phi`` are the weights that its phi begins with."""
         architecture = self.network.architecture(input_shape, classes)
+        if self.players is not None:
+            players = self.players.architecture(input_shape, classes)
+            return Settled(architecture, SettledConfig.model_validate(self.config), players)
         if first_phi is not None:
             return Game(architecture, FLGamesConfig.model_validate(self.config), first_phi)
         return make(self.method, architecture, self.config)

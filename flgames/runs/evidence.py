@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from flgames.core.records import Finding
+from flgames.core.records import Balanced, Differs, Finding
+from flgames.methods.fl_games.balance import TOO_ROUGH
+from flgames.methods.settled.disagreement import SIGNIFICANT
 from flgames.runs.entry import Entry
 from flgames.runs.result import Result
 
@@ -22,14 +24,22 @@ NAMED = 3
 """Columns that a sentence names."""
 
 
-def found(finding: Finding, columns: Sequence[str]) -> str:
+NO_REASON = "The clients' data give no reason to distrust anything"
+
+FEW_LEFT = 0.1
+"""Below this share of its samples, as weights count them, a client has too few left to learn from."""
+
+
+def found(finding: Finding, columns: Sequence[str] = ()) -> str:
     """What the sites disagree about, and what was made of it."""
+    if finding.differs is not None:
+        return _found_by_players(finding, finding.differs)
     if not finding.contested:
         if finding.settled:
             return "The sites' own models differ by no more than chance; weights were asked for all the same."
         return (
-            "The clients' data give no reason to distrust anything: no difference between the sites' own models is "
-            "more than chance would make, so samples count as they are. With few samples only large ones are found."
+            f"{NO_REASON}: no difference between the sites' own models is more than chance would make, so samples "
+            "count as they are. With few samples only large ones are found."
         )
     named = ", ".join(_column(each.column, columns) for each in finding.contested[:NAMED])
     more = len(finding.contested) - NAMED
@@ -44,6 +54,54 @@ def found(finding: Finding, columns: Sequence[str]) -> str:
     return f"{about}, but only {lies}: samples count as they are."
 
 
+def _found_by_players(finding: Finding, differs: Differs) -> str:
+    told = _shares(finding.told)
+    alone = f"What the players disagree about is, alone, right about the label for {told}"
+    chance = f"p = {differs.p:.1g}"
+    if not finding.settled:
+        return (
+            f"{NO_REASON}. {alone}, and it tells the same at all clients, as far as so many samples can say "
+            f"({chance}): samples count as they are."
+        )
+    why = f"clients differ in what it tells by more than chance ({chance})"
+    if differs.p >= SIGNIFICANT:
+        why = f"clients differ in what it tells by no more than chance ({chance}), but weights were asked for"
+    return (
+        f"{alone}; {why}. Samples are weighted so that it is right for {_shares(finding.left)}; what is left of them "
+        f"is worth {_shares(finding.effective)} of their number."
+    )
+
+
+def few_left(finding: Finding) -> Iterator[str]:
+    """Clients to whom weights leave too little."""
+    for name, share in finding.effective.items():
+        if share < FEW_LEFT:
+            yield f"{name}: weights leave {share:.1%} of its samples' worth. Hardly anything there speaks against u."
+
+
+def _shares(by_client: Mapping[str, float]) -> str:
+    if len(by_client) <= NAMED:
+        return ", ".join(f"{share:.0%} ({name})" for name, share in by_client.items())
+    return f"{min(by_client.values()):.0%} to {max(by_client.values()):.0%} (of {len(by_client)} clients)"
+
+
+def balanced(found: Balanced) -> tuple[str, bool]:
+    """What parity cost and what it is worth; whether that is a warning."""
+    counts = ", ".join(f"{name} {weight:.2f}" for name, weight in found.weights.items())
+    said = (
+        f"Balanced: players count {counts}. The clients' losses were {found.gap_before:.3f} apart and are "
+        f"{found.gap:.4f} apart now, with a sampling error of {found.error:.3f} ({found.exchanges} exchanges)."
+    )
+    if found.error <= TOO_ROUGH * found.gap_before:
+        return said, False
+    share = found.error / found.gap_before if found.gap_before else 1.0
+    return (
+        f"{said} The error is {share:.0%} of what was removed: with so few samples parity is partly luck, and so is "
+        "what it does at unseen clients.",
+        True,
+    )
+
+
 def _column(number: int, columns: Sequence[str]) -> str:
     return columns[number] if number < len(columns) else f"column {number}"
 
@@ -54,11 +112,18 @@ def chose(entry: Entry, result: Result) -> Iterator[str]:
         return
     why = (result.stopped_by or entry.rule.reason) if result.end == "rule" else "--rounds ended the game"
     where = "on held-back samples" if result.held_back else "on training samples"
-    weighted = ", weighted" if result.finding and result.finding.settled else ""
+    weighted = "weighted " if result.finding and result.finding.settled else ""
     yield (
-        f"{entry.title}: chose the model of round {result.chosen_round + 1} of {result.rounds} ({why}): accuracy "
-        f"{100 * result.train:.1f} % {where}{weighted}. Its rule {entry.rule}."
+        f"{entry.title}: chose the model of round {result.chosen_round + 1} of {result.rounds} ({why}): {weighted}"
+        f"accuracy {100 * result.train:.1f} ± {100 * standard_error(result):.1f} % {where}. Its rule {entry.rule}."
     )
+
+
+def standard_error(result: Result) -> float:
+    """Of the accuracy at the training clients, by how many samples count there, as weights count them."""
+    judged = result.finding.judged if result.finding else {}
+    left = sum(judged.get(name, 1.0) * sum(map(sum, each)) for name, each in result.confusion_of.items())
+    return math.sqrt(result.train * (1 - result.train) / left)
 
 
 def held_back_accuracy(result: Result) -> tuple[float, int]:

@@ -8,6 +8,7 @@ RUN/
   clients.json      of own data: what each client told of them
   METHOD/seed-S/
     measures.jsonl  probe.jsonl  model.safetensors  result.json
+    disagreement.safetensors  of a settled game: its players, and the direction in which they disagree
     state.pt        the whole state of a game under way; gone when it has ended
     whole.pt        the last state with all clients, where that is an earlier one
 ```
@@ -50,6 +51,7 @@ from flgames.runs.result import Environment, ProbeRecord, Result, as_line, read_
 from flgames.runs.settings import Settings, validated, without_unchosen
 
 PLAN = "plan.json"
+EVIDENCE = "disagreement.safetensors"
 
 Record = TypeVar("Record", bound=BaseModel)
 
@@ -230,9 +232,11 @@ class GameFolder:
     def probes(self) -> list[ProbeRecord]:
         return self._read("probe.jsonl", ProbeRecord)
 
-    def finish(self, weights: Weights, result: Result) -> None:
-        """The final model and its result; the checkpoint has served."""
+    def finish(self, weights: Weights, result: Result, evidence: Weights | None = None) -> None:
+        """The final model and its result, and what it was found by; the checkpoint has served."""
         write_atomically(self.path / "model.safetensors", safetensors.torch.save(weights))
+        if evidence:
+            write_atomically(self.path / EVIDENCE, safetensors.torch.save(evidence))
         write_result(self.path / "result.json", result)
         for name in ("state.pt", "whole.pt"):
             (self.path / name).unlink(missing_ok=True)
@@ -240,6 +244,11 @@ class GameFolder:
     def weights(self) -> Weights:
         """Of the final model."""
         return safetensors.torch.load_file(self.path / "model.safetensors")
+
+    def evidence(self) -> Weights | None:
+        """What a settled game found its shortcut by: its players, and the direction in which they disagree."""
+        path = self.path / EVIDENCE
+        return safetensors.torch.load_file(path) if path.exists() else None
 
     def _read(self, name: str, kind: type[Record]) -> list[Record]:
         path = self.path / name

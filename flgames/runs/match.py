@@ -29,7 +29,7 @@ class Match(BaseModel):
         """The data as the entry sees them. Images are loaded here, so ask once and hand them on."""
         if isinstance(self.options, BenchmarkOptions):
             return self.entry.benchmark(self.options).data(self.seed)
-        if self.entry.feature == "removed" or self.entry.side:
+        if self.entry.feature != "kept" or self.entry.side:
             raise UserError(f"{self.entry.title} is for benchmarks, whose shortcut is known.")
         return OwnData(self.options, pooled=not self.entry.is_federated)
 

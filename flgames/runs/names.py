@@ -20,12 +20,17 @@ LINEAR_GAME, SETTLED_GAME = "linear-game", "settled-game"
 OURS = {FL_GAMES: "FL Games", LINEAR_GAME: "FL Games, never settled", SETTLED_GAME: "FL Games, always settled"}
 """What tables of real data call them."""
 
+SETTLED, SETTLED_LOCALLY, BALANCED, NO_SHORTCUT = "settled", "settled-by-local-models", "balanced", "no-shortcut-oracle"
+"""On planted benchmarks: what the paper does not have, the control without a game, and what could be learnt."""
+
+PLANTED_OURS = (SETTLED, SETTLED_LOCALLY, BALANCED, NO_SHORTCUT)
+
 PERCEPTRONS = "fedavg-perceptrons"
 """What is played on own tables to see whether linear models are enough."""
 
-NAMES = (*ALL, *GAMES, FL_GAMES, LINEAR_GAME, SETTLED_GAME)
+NAMES = (*ALL, *GAMES, *PLANTED_OURS, FL_GAMES, LINEAR_GAME, SETTLED_GAME)
 
-DEFAULT = (*PLANTED, *(name for name, (_, variant) in GAMES.items() if variant.startswith("f-")))
+DEFAULT = (*PLANTED, *(name for name, (_, variant) in GAMES.items() if variant.startswith("f-")), *PLANTED_OURS)
 """What is compared on planted benchmarks unless others are asked for. The variants that learn phi take minutes to
 hours each."""
 

@@ -55,6 +55,22 @@ LINEAR_ON_TABLES: Mapping[str, Plain] = {
 """Ours, by the search on fars (``flgames search fars``): linear players, settled where the clients' own heads disagree
 about most of what they say, and stopped early."""
 
+SETTLED: Mapping[str, Plain] = {
+    "settle": "auto",
+    "memory": 0,
+    "learning_rate": 1e-3,
+    "settle_after": 100,
+    "rounds": 400,
+    "early": 60,
+    "validation": VALIDATION,
+}
+"""Ours, for all that is not linear: a short game (without memory, which costs much and finds nothing more), then FedAvg
+on weighted samples, stopped early by weighted accuracy on samples that were held back. docs/settling.md says how it was
+chosen."""
+
+BALANCED_ROUNDS = 150
+"""Of a game whose ensemble is balanced, where no rule stops it."""
+
 PATIENCE: Mapping[str, Plain] = {"patience": 100}
 """All other games on real data return their best round, and stop so many rounds after it."""
 
@@ -78,17 +94,27 @@ def title_of(config: FLGamesConfig) -> str:
     return f"{SCHEDULE_TITLES[config.schedule]} {VARIANTS[variant_of(config)].title}"
 
 
-def on_benchmark(benchmark: str, variant: str) -> dict[str, object]:
-    """The settings that a planted benchmark and a variant imply."""
-    return _defaults(find(benchmark).preset, variant)
+def on_benchmark(
+    benchmark: str, variant: str, settled: bool | None = None, balanced: bool = False
+) -> dict[str, object]:
+    """The settings that a planted benchmark and a variant imply, and those of what is ours, where that is asked for."""
+    implied = _defaults(find(benchmark).preset, variant)
+    if settled:
+        return {**implied, **SETTLED}
+    return {**implied, "rounds": BALANCED_ROUNDS} if balanced else implied
 
 
-def on_real_data(kind: Kind, variant: str, predictor: str | None = None) -> dict[str, object]:
-    """The settings that real data of a kind imply: linear players for tables, unless others are asked for."""
+def on_real_data(
+    kind: Kind, variant: str, predictor: str | None = None, settle: bool | None = None
+) -> dict[str, object]:
+    """The settings that real data of a kind imply: linear players for tables, unless others are asked for, and settled
+    games for images, unless ``settle`` says no."""
     implied = _defaults(ON_REAL_DATA, variant) | {"validation": VALIDATION if kind == "table" else 0.0}
     is_fixed = VARIANTS[variant].knobs["representation"] == "fixed"
     if kind == "table" and is_fixed and predictor in (None, "linear"):
         return {**implied, **LINEAR_ON_TABLES}
+    if is_fixed and (settle or (settle is None and kind == "images")):
+        return {**implied, **SETTLED}
     return {**implied, **PATIENCE}
 
 

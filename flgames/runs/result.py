@@ -13,7 +13,7 @@ from flgames.core.records import GameResult
 from flgames.evaluation.profile import InvarianceProfile
 from flgames.files import write_json
 
-SOMETIMES = ("profile", "unseen_clients", "held_back", "finding")
+SOMETIMES = ("profile", "unseen_clients", "held_back", "finding", "balanced")
 """What not every kind of data has."""
 
 

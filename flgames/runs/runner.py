@@ -162,7 +162,7 @@ class Runner:
         ended = play.result(folder.measures())
         measured = _on_unseen(ensemble, unseen, self.device, ended.temperature)
         result = Result.model_validate(ended.model_dump() | {"input_shape": data.input_shape} | measured)
-        folder.finish(ensemble.tensors(), result)
+        folder.finish(ensemble.tensors(), result, play.method.evidence(play.server))
         for each in self.callbacks:
             each.on_end(result)
 

@@ -8,25 +8,24 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
-from flgames.core.knobs import PHI, STOP, Plain
+from flgames.core.knobs import PHI, SETTLING, STOP, Plain
 from flgames.core.stopping.rule import NEVER, SavedRule, StoppingRule, rule_from, rules
 from flgames.data.benchmarks.options import DATA, WHAT, BenchmarkOptions
-from flgames.data.own import OWN_DATA
-from flgames.data.own.roles import Kind, Roles
+from flgames.data.own.roles import Roles
 from flgames.errors import UserError, unknown
 from flgames.methods.fl_games.config import FLGamesConfig
-from flgames.models.networks import Initialisation, PredictorName
+from flgames.methods.settled.config import Training
+from flgames.models.networks import Initialisation, NetworkName, PredictorName
 from flgames.runs import presets
 from flgames.runs.baselines import ALL as BASELINES
+from flgames.runs.names import BALANCED, PLANTED_OURS, SETTLED, SETTLED_LOCALLY
 
 OWN: JsonDict = {"panel": "Data of your own"}
 RUN: JsonDict = {"panel": "The run"}
@@ -38,8 +37,19 @@ MOST_THREADS = 8
 Values = dict[str, Plain | tuple[float, ...]]
 """Settings as people write them: flat, by name."""
 
+NONE = "none"
+"""Against nobody."""
+
 EACH = "each"
 """Hold out every client in turn."""
+
+SETTLED_TITLES = {
+    ("game", False): "settled game",
+    ("game", True): "settled game, always weighted",
+    ("local", False): "settled by local models (control)",
+    ("local", True): "settled by local models (control), always weighted",
+}
+"""What tables call a game that is settled, by who found what is contested, and whether it is weighted away anyhow."""
 
 
 def _names(value: object) -> object:
@@ -68,6 +78,7 @@ class Settings(BaseModel):
 
     source: BenchmarkOptions = BenchmarkOptions()
     game: FLGamesConfig = FLGamesConfig()
+    training: Training = Training()
     rule: SavedRule | None = None
 
     variant: str = Field(
@@ -77,14 +88,14 @@ class Settings(BaseModel):
         "gradients. Each knob below overrides it.",
         json_schema_extra=WHAT,
     )
-    against: str = Field(
-        default="fedavg",
-        description="Play this method first on the same clients, to compare: none, or one of "
-        f"{', '.join(BASELINES)}. Default: fedavg. For all of them, see flgames compare.",
+    against: Names = Field(
+        default=("fedavg",),
+        description="Play these methods first on the same clients, to compare: none, or names with commas between "
+        f"them, of {', '.join((*BASELINES, *PLANTED_OURS))}. Default: fedavg. For all of them, see flgames compare.",
         json_schema_extra=WHAT,
     )
     against_rounds: int | None = Field(
-        default=None, ge=1, description="Its rounds. Default: as declared for the benchmark.", json_schema_extra=WHAT
+        default=None, ge=1, description="Their rounds. Default: as declared for the benchmark.", json_schema_extra=WHAT
     )
     predictor: PredictorName = Field(
         default="mlp",
@@ -92,6 +103,13 @@ class Settings(BaseModel):
         "the inputs. Of linear players clients are told the mean only, so that traffic grows with their number, not "
         "with its square. Default: linear for real tables, mlp for the paper's benchmarks.",
         json_schema_extra=WHAT,
+    )
+    network: NetworkName | None = Field(
+        default=None,
+        description="The network that a settled game trains in the end: mlp, the paper's perceptron, or cnn, three "
+        "convolutions. Its players have a network of their own: --predictor. Default: cnn for images of your own, "
+        "spurious-cifar10 and colored-dsprites, else mlp.",
+        json_schema_extra=SETTLING,
     )
     initialisation: Initialisation = Field(
         default="torch",
@@ -101,7 +119,7 @@ class Settings(BaseModel):
     data: str | None = Field(
         default=None,
         description="A folder with data of your own, instead of a benchmark: for each client a folder of images, "
-        "CLIENT/CLASS/*.png or .jpg, or a table, CLIENT.csv, .parquet or .npz.",
+        "CLIENT/CLASS/*.png, .jpg, .tif or .bmp, or a table, CLIENT.csv, .parquet or .npz.",
         json_schema_extra=OWN,
     )
     target: str | None = Field(
@@ -222,11 +240,26 @@ class Settings(BaseModel):
         return presets.variant_of(self.game)
 
     @property
+    def slug(self) -> str:
+        """What its folder and its files are called."""
+        if self.settles_games:
+            return SETTLED if self.training.found_by == "game" else SETTLED_LOCALLY
+        return BALANCED if self.game.ensemble == "balanced" else self.name
+
+    @property
     def title(self) -> str:
         """As the paper's tables call it, and what is ours in it."""
+        if self.settles_games:
+            return SETTLED_TITLES[self.training.found_by, self.game.settle == "always"]
         ours = [", linear players"] if self.predictor == "linear" else []
         ours += {"auto": [", may settle"], "always": [", settled"], "never": []}[self.game.settle]
+        ours += [", balanced"] if self.game.ensemble == "balanced" else []
         return presets.title_of(self.game) + "".join(ours)
+
+    @property
+    def settles_games(self) -> bool:
+        """Whether what the players of a game disagree about is settled: linear players are compared without one."""
+        return self.game.settle != "never" and self.predictor != "linear"
 
     @property
     def roles(self) -> Roles:
@@ -248,13 +281,15 @@ class Settings(BaseModel):
         for each in rules().values():
             guards = {name: each.model_fields[name].default for name in each.knobs()[1:]}
             unchosen |= {each.chosen_by: NEVER, **guards}
-        return self.source.model_dump() | self.game.model_dump() | own | unchosen | self._rule_values()
+        parts = (self.source, self.game, self.training)
+        contained = {name: value for part in parts for name, value in part.model_dump().items()}
+        return contained | own | unchosen | self._rule_values()
 
     def _rule_values(self) -> Values:
         return {name: getattr(self.rule, name) for name in self.rule.knobs()} if self.rule else {}
 
 
-CONTAINED = ("source", "game", "rule")
+CONTAINED = ("source", "game", "training", "rule")
 """The fields of :class:`Settings` that hold settings of their own."""
 
 
@@ -262,75 +297,7 @@ def knobs() -> dict[str, FieldInfo]:
     """Every setting by name: its type, default, range, help text and panel."""
     own = {name: info for name, info in Settings.model_fields.items() if name not in CONTAINED}
     of_rules = {name: each.model_fields[name] for each in rules().values() for name in each.knobs()}
-    return BenchmarkOptions.model_fields | FLGamesConfig.model_fields | of_rules | own
-
-
-def resolve(given: Mapping[str, object], file: Path | None = None) -> Settings:
-    """Presets of the benchmark and variant, overridden by a TOML file, overridden by what was given by hand."""
-    chosen = (read_file(file) if file else {}) | dict(given)
-    own = chosen.get("data") is not None
-    if own and "benchmark" in chosen and chosen["benchmark"] != OWN_DATA:
-        raise UserError("`data` is instead of `benchmark`: leave one of them out.")
-    return _on_own_data(chosen) if own else _on_benchmark(chosen)
-
-
-def _has_rule(values: Mapping[str, object], usual: str) -> bool:
-    """Whether something is said of the usual rule, if only never, or another one is chosen."""
-    return usual in values or any(values.get(each.chosen_by) not in (None, NEVER) for each in rules().values())
-
-
-def _variant(chosen: Mapping[str, object]) -> str:
-    return str(chosen.get("variant", Settings.model_fields["variant"].default))
-
-
-def _on_benchmark(chosen: Mapping[str, object]) -> Settings:
-    from flgames.data.benchmarks.registry import benchmark as benchmark_of
-    from flgames.data.benchmarks.sites import Sites
-
-    for name in ("target", "group_column", "holdout"):
-        if chosen.get(name):
-            raise UserError(f"`{name}` is for data of your own: give `data` too.")
-    options = {name: value for name, value in chosen.items() if name in BenchmarkOptions.model_fields}
-    source = benchmark_of(checked(BenchmarkOptions, options))  # refuses options that this benchmark does not have
-    if isinstance(source, Sites):
-        return validated({**_implied(source.kind, chosen), **chosen, "benchmark": source.name})
-    values = {**presets.on_benchmark(source.name, _variant(chosen)), **chosen, "benchmark": source.name}
-    of_rules = {name for each in rules().values() for name in each.knobs()}
-    bare = validated({name: value for name, value in values.items() if name not in of_rules})
-    if not _has_rule(values, "stop_below"):
-        values |= {"stop_below": presets.stop_below(bare.source, bare.game)}
-    return validated(values)
-
-
-def _implied(kind: Kind, chosen: Mapping[str, object]) -> dict[str, object]:
-    """What real data imply; of its rule nothing, if another one is chosen."""
-    predictor = chosen.get("predictor")
-    implied = presets.on_real_data(kind, _variant(chosen), str(predictor) if predictor else None)
-    if chosen.get("full_batch"):
-        implied = {name: value for name, value in implied.items() if name != "settle"}
-    usual = next(each for each in rules().values() if each.chosen_by in implied)
-    return {name: value for name, value in implied.items() if not (name == usual.chosen_by and _has_rule(chosen, name))}
-
-
-FOR_BENCHMARKS = ("flips", "sizes", "classes", "pixels", "sprites", "train", "draw", "states")
-
-
-def _on_own_data(chosen: Mapping[str, object]) -> Settings:
-    from flgames.data.own.files import likely_kind
-
-    for name in FOR_BENCHMARKS:
-        if name in chosen:
-            raise UserError(f"`{name}` is for benchmarks; your own data are as they are.")
-    folder = Path(str(chosen["data"]))
-    roles = Roles(target=_text(chosen, "target"), group=_text(chosen, "group_column"))
-    settings = validated({**_implied(likely_kind(folder, roles), chosen), **chosen, "benchmark": OWN_DATA})
-    if EACH in settings.holdout and not settings.holds_out_each:
-        raise UserError(f"`holdout` {EACH} is for every client in turn: name no others beside it.")
-    return settings.model_copy(update={"data": str(folder.absolute())}) if folder.exists() else settings
-
-
-def _text(chosen: Mapping[str, object], name: str) -> str | None:
-    return str(chosen[name]) if chosen.get(name) is not None else None
+    return BenchmarkOptions.model_fields | FLGamesConfig.model_fields | Training.model_fields | of_rules | own
 
 
 def checked(model: type[Model], values: Mapping[str, object]) -> Model:
@@ -367,6 +334,7 @@ def validated(values: Mapping[str, object]) -> Settings:
             | {
                 "source": BenchmarkOptions.model_validate(part(BenchmarkOptions.model_fields)),
                 "game": FLGamesConfig.model_validate(part(FLGamesConfig.model_fields)),
+                "training": Training.model_validate(part(Training.model_fields)),
                 "rule": rule_from(of_rules),
             }
         )
@@ -376,9 +344,19 @@ def validated(values: Mapping[str, object]) -> Settings:
 
 
 def _check_together(settings: Settings) -> None:
-    if settings.against not in (*BASELINES, "none"):
-        raise unknown("method to play `against`:", settings.against, (*BASELINES, "none"))
+    known = (*BASELINES, *PLANTED_OURS)
+    if settings.against != (NONE,):
+        for name in settings.against:
+            if name not in known:
+                raise unknown("method to play `against`:", name, (*known, NONE))
     check_game(settings.game)
+    if settings.settles_games and settings.rounds <= settings.training.settle_after:
+        raise UserError(
+            f"`rounds` {settings.rounds} leave none for training after the game's `settle_after` "
+            f"{settings.training.settle_after}: give more."
+        )
+    if settings.game.ensemble == "balanced" and settings.rule is not None and settings.rule.chooses_round:
+        raise UserError("`ensemble` balanced needs no rule that chooses a round: leave `early` and `patience` out.")
 
 
 def check_game(game: FLGamesConfig) -> None:
@@ -386,26 +364,13 @@ def check_game(game: FLGamesConfig) -> None:
     if game.participation < 1 and game.schedule != "simultaneous":
         raise UserError(f"`participation` is for simultaneous play; with `schedule` {game.schedule} one player moves.")
     if game.settle != "never" and game.representation == "variable":
-        raise UserError("`settle` is for linear players on a fixed representation, and here phi is learnt.")
+        raise UserError("`settle` is for a fixed representation, and here phi is learnt.")
+    if game.settle != "never" and game.ensemble == "balanced":
+        raise UserError("`settle` trains one network in the end, and `ensemble` balanced weighs players: choose one.")
     if game.settle != "never" and game.full_batch:
         raise UserError("`settle` weights the samples of mini-batches: leave `full_batch` out.")
     if game.representation == "fixed" and (game.phi_batches != 1 or game.phi_every != 1):
         raise UserError("`phi_batches`, `fast` and `phi_every` move phi, which is fixed here: it must be variable.")
-
-
-def read_file(path: Path) -> dict[str, object]:
-    """Settings from a TOML file; keys are spelled as on the command line."""
-    try:
-        content = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise UserError(f"The config file {path} can't be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"The config file {path} is not TOML: {error}.") from None
-    values = {key.replace("-", "_"): value for key, value in content.items()}
-    for key in values:
-        if key not in knobs():
-            raise unknown(f"key in {path}:", key.replace("_", "-"), [name.replace("_", "-") for name in knobs()])
-    return values
 
 
 def _told(make: Callable[[], Made]) -> Made:

@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 from flgames.cli import app
 from flgames.cli.commands.knobs import flower_table
 from flgames.cli.ui.options import PANELS, help_of
-from flgames.runs.settings import knobs, resolve
+from flgames.runs.resolve import resolve
+from flgames.runs.settings import knobs
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -47,6 +48,10 @@ UNLIKE_DEFAULTS: dict[str, tuple[object, dict[str, object]]] = {
     "validation": (0.1, {}),
     "predictor": ("linear", {}),
     "settle": ("always", {"predictor": "linear"}),
+    "network": ("cnn", {}),
+    "ensemble": ("balanced", {}),
+    "settle_after": (40, {"settle": "auto"}),
+    "train_by": ("fedsgd", {"settle": "auto"}),
     "phi_rounds": (4, {}),
     "warm_start": (7, {}),
     "device": ("cpu", {}),

@@ -29,7 +29,7 @@ def scans(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Pictures, and a finished run on them."""
     folder = tmp_path_factory.mktemp("model")
     data, out = three_hospitals(folder / "scans"), folder / "run"
-    few = ("--rounds", 5, "--phi-rounds", 2, "--against-rounds", 2, "--threads", 1)
+    few = ("--rounds", 5, "--settle-after", 2, "--against-rounds", 2, "--threads", 1)
     result = run("play", "--data", data, "--holdout", "c", "--out", out, *few)
     assert result.exit_code == 0, result.output
     return data, out

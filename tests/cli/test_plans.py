@@ -17,8 +17,8 @@ from flgames.runs import presets
 from flgames.runs.baselines import LOCAL_STEPS, STEPS
 from flgames.runs.folder import RunFolder
 from flgames.runs.plan import make_plan
+from flgames.runs.resolve import resolve
 from flgames.runs.runner import Interrupted, play_run
-from flgames.runs.settings import resolve
 from tests.own_data import three_hospitals
 
 SHORT = {"rounds": 3, "stop_below": "never", "threads": 1}
@@ -68,7 +68,7 @@ def test_a_later_version_plays_the_old_values_of_a_benchmark(tmp_path: Path) -> 
 
 def test_a_later_version_plays_the_old_values_of_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scans = three_hospitals(tmp_path / "scans", 4)
-    settings = resolve(SHORT | {"data": str(scans), "against": "none"})
+    settings = resolve(SHORT | {"data": str(scans), "against": "none", "settle": "never"})
     monkeypatch.setattr(presets, "PHI_ROUNDS", 2)
     run = RunFolder.create(tmp_path / "run", settings, surveys_of(str(scans), settings.roles))
     monkeypatch.setattr(presets, "PHI_ROUNDS", 4)

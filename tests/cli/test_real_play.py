@@ -140,7 +140,7 @@ def test_what_was_found_and_what_follows_is_said(two_held_out: tuple[Path, str])
     left = ", ".join(f"{name} {share:.0%}" for name, share in finding["effective"].items())
     assert "The sites' own models disagree about ward, and" in text
     assert f"samples are weighted so that it tells nothing (what is left of them: {left})" in text
-    assert "% on held-back samples, weighted." in text
+    assert "weighted accuracy" in text
     (fedavg,) = results(out)["FedAvg"]
     assert fedavg.get("finding") is None
     assert f"On held-back samples of the training clients: {GAME}" in text
@@ -220,7 +220,8 @@ def rate(confusion: list[list[int]]) -> float:
         (("--group-column", "person"), "has no column 'person'; it has age, dose, ward, patient, y"),
         (("--validation", "1"), "--validation should be less than 1"),
         (("--validation", "-0.1"), "--validation should be greater than or equal to 0"),
-        (("--settle", "auto", "--predictor", "mlp"), "--settle is for linear players: --predictor must be linear"),
+        (("--settle", "auto", "--predictor", "mlp", "--ensemble", "balanced"), "--ensemble balanced weighs players"),
+        (("--settle", "--predictor", "mlp", "--rounds", "100"), "leave none for training after the game's"),
         (("--settle", "auto", "--full-batch"), "leave --full-batch out"),
         (("--settle", "often"), "--settle should be 'never', 'auto' or 'always'"),
         (("--early", "5", "--patience", "5"), "--early and --patience are two rules: choose one."),

@@ -25,8 +25,8 @@ from flgames.data.benchmarks.spurious import Colour, Patch
 from flgames.data.samples import ArraySamples
 from flgames.errors import UserError
 from flgames.runs.entries import entries
+from flgames.runs.resolve import resolve
 from flgames.runs.runner import set_up
-from flgames.runs.settings import resolve
 from tests.benchmarks import PLANTED, RENDERED, at_hand
 
 SIZES = {

@@ -194,7 +194,7 @@ def test_a_bad_folder_is_named(tmp_path: Path) -> None:
         clients_in(tmp_path)
     (tmp_path / "b" / "x").mkdir(parents=True)
     (tmp_path / "b" / "x" / "1.png").write_text("not a picture")
-    with pytest.raises(UserError, match=r"b: .*1.png can't be read as an image"):
+    with pytest.raises(UserError, match=r"b: .*1.png can't be read as PNG, JPEG, TIFF, BMP"):
         read("b", tmp_path / "b").survey()
 
 

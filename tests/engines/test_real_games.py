@@ -21,9 +21,9 @@ from flgames.engines.wire import unpack
 from flgames.methods.fl_games.client import FLGamesClient
 from flgames.models.networks import Linear
 from flgames.runs.folder import GameFolder, RunFolder
+from flgames.runs.resolve import resolve
 from flgames.runs.result import Result
 from flgames.runs.runner import Interrupted, play_run
-from flgames.runs.settings import resolve
 from tests.by_hand import ByHand
 from tests.games import same
 

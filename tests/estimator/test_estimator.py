@@ -129,10 +129,14 @@ def test_the_defaults_suit_tables_and_images(images: bool) -> None:
     if images:
         pixels = torch.randint(0, 255, (40, 3, 12, 12), dtype=torch.uint8)
         clients: dict[str, Any] = {name: (pixels, torch.arange(40) % 2) for name in "ab"}
-        model = FLGames(rounds=3, phi_rounds=1).fit(clients)
+        model = FLGames(rounds=5, settle_after=2).fit(clients)
         assert model.predict(pixels[:3]).shape == (3,)
         assert any(isinstance(layer, nn.Conv2d) for layer in model.model_.modules())
-        assert not model.result_.held_back, "as on the command line: of images nothing is held back"
+        assert set(model.result_.held_back) == {"a", "b"}
+        assert [record.kind for record in model.history_] == ["predictors"] * 2 + ["model"] * 3
+        assert model.result_.finding is not None
+        with pytest.raises(UserError, match="rounds=5 leave none for training after the game's settle_after=100"):
+            FLGames(rounds=5).fit(clients)
     else:
         model = FLGames(rounds=2).fit(two_sites())
         assert [type(layer) for layer in model.players_["north"].children()] == [nn.Flatten, nn.Linear]

@@ -17,6 +17,7 @@ from flgames.core.stopping.rule import StoppingRule, rules
 from flgames.core.stopping.stop_below import StopBelow
 from flgames.errors import UserError
 from flgames.methods.fl_games.config import FLGamesConfig
+from flgames.methods.settled.config import SettledConfig
 from flgames.models.architecture import Architecture
 from flgames.runs.settings import knobs
 
@@ -27,7 +28,7 @@ GIVEN_AS_MODULES = {"representation", "optimiser", "phi_optimiser"}
 OTHER_VALUES: dict[str, Any] = {
     "schedule": "clockwise", "participation": 0.5, "memory": 3, "memory_mode": "paper", "local_steps": "10%",
     "full_batch": True, "phi_batches": "all", "phi_every": "sweep", "batch_size": 7, "learning_rate": 0.5,
-    "phi_learning_rate": 0.25,
+    "phi_learning_rate": 0.25, "ensemble": "balanced",
 }  # fmt: skip
 """One that is not the default, for every knob of a game but settle, which a game that learns phi does not have."""
 
@@ -54,8 +55,7 @@ def test_the_signature_is_what_people_and_scikit_learn_see() -> None:
     assert declared == FLGames().get_params(deep=False)
     of_a_game = {name: FLGamesConfig.model_fields[name].default for name in ("schedule", "batch_size", "local_steps")}
     assert of_a_game.items() <= declared.items()
-    assert declared["memory"] == 5, "as own data are played"
-    left = ("validation", "learning_rate", "rounds", "settle", "early", "patience", "stop_below")
+    left = ("validation", "learning_rate", "memory", "rounds", "settle", "early", "patience", "stop_below")
     assert {declared[name] for name in left} == {None}, "as the data have it"
 
 
@@ -74,7 +74,7 @@ def set_up(model: FLGames, shape: tuple[int, ...]) -> Architecture:
     return model._modules()
 
 
-def config_of(model: FLGames, shape: tuple[int, ...] = (3,)) -> FLGamesConfig:
+def config_of(model: FLGames, shape: tuple[int, ...] = (3,)) -> FLGamesConfig | SettledConfig:
     return model._config(set_up(model, shape))
 
 
@@ -86,14 +86,21 @@ IMAGES = (3, 8, 8)
 
 
 def test_what_is_left_to_the_data_is_as_on_the_command_line() -> None:
-    """Tables have linear players that settle and stop early; all others are played as they were."""
+    """Tables have linear players that settle and stop early, images are settled by a game; all others are played as
+    they were."""
     linear, images, perceptrons = config_of(FLGames()), config_of(FLGames(), IMAGES), config_of(FLGames(None, "mlp"))
     assert (linear.learning_rate, linear.settle) == (1e-2, "auto")
-    assert (images.learning_rate, images.settle) == (perceptrons.learning_rate, perceptrons.settle) == (3e-3, "never")
+    assert (perceptrons.learning_rate, perceptrons.settle, perceptrons.memory) == (3e-3, "never", 5)
+    assert isinstance(images, SettledConfig)
+    assert (images.learning_rate, images.settle, images.memory, images.settle_after) == (1e-3, "auto", 0, 100)
+    old = config_of(FLGames(settle=False), IMAGES)
+    assert (old.learning_rate, old.settle) == (3e-3, "never")
+    assert isinstance(config_of(FLGames(predictor="mlp", settle=True)), SettledConfig), "settle=True asks for it"
     assert config_of(FLGames(nn.Linear(3, 2))).settle == "never"
     assert config_of(FLGames(predictor=lambda features: nn.Linear(features, 2))) == linear, "whatever gives it"
     assert rule_of(FLGames()) == EarlyRound(early=200)
-    assert rule_of(FLGames(), IMAGES) == rule_of(FLGames(None, "mlp")) == BestRound(patience=100)
+    assert rule_of(FLGames(), IMAGES) == EarlyRound(early=60)
+    assert rule_of(FLGames(settle="never"), IMAGES) == rule_of(FLGames(None, "mlp")) == BestRound(patience=100)
     assert rule_of(FLGames(nn.Linear(3, 2))) == BestRound(patience=100)
 
 
@@ -104,7 +111,7 @@ def test_what_is_left_to_the_data_is_as_on_the_command_line() -> None:
         {"phi_batches": "all"},
         {"rounds": 0},
         {"seed": -1},
-        {"predictor": "mlp", "settle": "always"},
+        {"ensemble": "balanced", "predictor": "mlp", "settle": "always"},
         {"full_batch": True, "settle": "always"},
     ],
     ids=str,
@@ -211,6 +218,6 @@ def test_no_message_speaks_of_the_command_line() -> None:
 
 
 def test_parameters_are_called_as_they_are_on_the_command_line() -> None:
-    ours = {"predictor", "fast", "class_weight", "classes", "callbacks"}
+    ours = {"predictor", "players", "fast", "class_weight", "classes", "callbacks"}
     assert set(FLGames().get_params()) - ours <= set(knobs())
     assert {"rounds", "phi_rounds", "validation", "device", "seed"} <= set(FLGames().get_params())

@@ -279,6 +279,8 @@ LINEAR_BYTES = 4 * (6 * 2 + 2)
 OTHERWISE = {
     # Down: the actions of two opponents, and t.
     "fl-games": Traffic(down=2 * BYTES + NUMBER, up=BYTES + NUMBER),
+    # As long as it is a game.
+    "settled": Traffic(down=2 * BYTES + NUMBER, up=BYTES + NUMBER),
     # The same: nobody answers them, but everybody counts with the mean of all.
     "local-mean": Traffic(down=2 * BYTES + NUMBER, up=BYTES + NUMBER),
     # One model and its loss, of a layer.

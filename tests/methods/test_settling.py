@@ -21,7 +21,8 @@ from flgames.data.samples import ArraySamples, Samples, WeightedStream
 from flgames.methods.fl_games.client import FLGamesClient
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
-from flgames.methods.fl_games.settling import LARGEST_WEIGHT, Cells, Told, Weighting, disagreement, reliance
+from flgames.methods.fl_games.settling import Told, disagreement, edges_along, reliance
+from flgames.methods.weighting import LARGEST_WEIGHT, Weighting, cells_of
 from flgames.models.architecture import Architecture
 from flgames.models.linear import linear_predictor
 from tests.toys import Records, flat, perceptrons
@@ -137,14 +138,16 @@ def shortcut(samples: int, flip: float, ones: float = 0.5, seed: int = 0) -> tup
     return (said + 0.1 * torch.randn(samples, generator=draw))[:, None], targets
 
 
-UP = torch.ones(1, 1, dtype=torch.float64)
+def weighted(u: Tensor, targets: Tensor) -> Weighting:
+    """By the cells that linear players have."""
+    return Weighting.of(u, targets, classes=2, edges=edges_along(u))
 
 
 def test_weights_by_hand() -> None:
     """Of ten in a cell eight have the label 0: with one more of each (8 + 1) / 12, and half of all have it."""
     features = torch.tensor([[0.0]] * 10 + [[1.0]] * 10)
     targets = torch.tensor([0] * 8 + [1] * 2 + [0] * 2 + [1] * 8)
-    found = Weighting.of(features, targets, UP, classes=2)(features, targets)
+    found = weighted(features, targets)(features, targets)
     assert found[[0, 9, 10, 19]].tolist() == pytest.approx([0.5 / (9 / 12), 0.5 / (3 / 12), 2.0, 2 / 3])
 
 
@@ -152,8 +155,8 @@ def test_weights_by_hand() -> None:
 @pytest.mark.parametrize("flip", [0.1, 0.2, 0.5])
 def test_so_weighted_the_label_does_not_depend_on_the_cell(flip: float, ones: float) -> None:
     features, targets = shortcut(4000, flip, ones)
-    weighting = Weighting.of(features, targets, UP, classes=2)
-    weights, cells = weighting(features, targets), weighting.cells(features)
+    weighting = weighted(features, targets)
+    weights, cells = weighting(features, targets), cells_of(features, weighting.edges)
     joint = torch.zeros(4, 2, dtype=torch.float64).index_put_((cells, targets), weights, accumulate=True)
     joint /= joint.sum()
     independent = joint.sum(1, keepdim=True) * joint.sum(0)
@@ -166,8 +169,8 @@ def test_so_weighted_the_label_does_not_depend_on_the_cell(flip: float, ones: fl
 
 def test_batches_are_drawn_by_weight_and_tell_as_little() -> None:
     features, targets = shortcut(2000, 0.1)
-    weighting = Weighting.of(features, targets, UP, classes=2)
-    stream = WeightedStream(weighting(features, targets), 256, seed=0, client="north")
+    weighting = weighted(features, targets)
+    stream = WeightedStream(weighting(features, targets), 256, seed=0, client="north", purpose="moves")
     rows = torch.cat([stream.batch(number) for number in range(40)])
     agrees = ((features[rows, 0] > 0.5).long() == targets[rows]).double().mean()
     assert float(agrees) == pytest.approx(0.5, abs=0.03), "90% before"
@@ -178,7 +181,7 @@ def test_batches_are_drawn_by_weight_and_tell_as_little() -> None:
 def test_weights_are_capped() -> None:
     """A label that a cell never has would weigh 51 times as much."""
     features, targets = torch.tensor([[0.0]] * 100 + [[1.0]] * 100), torch.tensor([0] * 100 + [1] * 100)
-    weighting = Weighting.of(features, targets, UP, classes=2)
+    weighting = weighted(features, targets)
     assert float(weighting.table.max()) == LARGEST_WEIGHT
     assert weighting(torch.zeros(1, 1), torch.tensor([1])).item() == LARGEST_WEIGHT
     assert weighting(features, targets)[0].item() == pytest.approx(0.5 / (101 / 102))
@@ -187,8 +190,8 @@ def test_weights_are_capped() -> None:
 def test_samples_that_were_held_back_are_weighted_by_the_table_of_the_others() -> None:
     features, targets = shortcut(1000, 0.1)
     others, their_targets = shortcut(500, 0.1, seed=1)
-    weighting = Weighting.of(features, targets, UP, classes=2)
-    rows, wanted = weighting.cells(others), weighting(others, their_targets)
+    weighting = weighted(features, targets)
+    rows, wanted = cells_of(others, weighting.edges), weighting(others, their_targets)
     assert torch.equal(wanted, weighting.table[rows, their_targets])
     assert weighting(others[:3], their_targets[:3]).tolist() == wanted[:3].tolist(), "one by one as all together"
 
@@ -196,7 +199,7 @@ def test_samples_that_were_held_back_are_weighted_by_the_table_of_the_others() -
 def test_few_samples_have_few_cells() -> None:
     for samples, cells in ((399, 2), (400, 4)):
         features = torch.arange(float(samples))[:, None]
-        found = Cells.of(features, UP)(features)
+        found = cells_of(features, edges_along(features))
         assert found.bincount().tolist() == pytest.approx([samples / cells] * cells, abs=1)
 
 
@@ -206,7 +209,7 @@ def test_few_samples_have_few_cells() -> None:
 def test_a_column_of_zeros_and_ones_has_a_cell_for_either(sign: float, share: float, samples: int) -> None:
     """However frequent ones are, and whichever way u points: in one cell alone nothing would be weighted."""
     features = (torch.arange(samples) < share * samples).float()[:, None]
-    found = Cells.of(features, sign * UP)(features)
+    found = cells_of(sign * features, edges_along(sign * features))
     zeros, ones = set(found[features[:, 0] == 0].tolist()), set(found[features[:, 0] == 1].tolist())
     assert (len(zeros), len(ones)) == (1, 1)
     assert zeros != ones
@@ -217,14 +220,15 @@ def test_a_shortcut_of_zeros_and_ones_is_weighted_away(ones: float) -> None:
     features, targets = shortcut(1000, 0.1, ones)
     marks = (features > 0.5).float()
     for sign in (1.0, -1.0):
-        weights = Weighting.of(marks, targets, sign * UP, classes=2)(marks, targets)
+        weights = weighted(sign * marks, targets)(sign * marks, targets)
         given = [(weights * targets)[marks[:, 0] == mark].sum() / weights[marks[:, 0] == mark].sum() for mark in (0, 1)]
         assert float(given[0]) == pytest.approx(float(given[1]), abs=0.05), "labels are as frequent with it as without"
 
 
 def test_with_more_classes_a_cell_is_what_u_speaks_for() -> None:
-    u = torch.eye(3, dtype=torch.float64)
-    assert Cells.of(torch.eye(3), u)(torch.tensor([[0.1, 0.9, 0.2], [2.0, 1.0, 0.0]])).tolist() == [1, 0]
+    u = torch.tensor([[0.1, 0.9, 0.2], [2.0, 1.0, 0.0]])
+    assert edges_along(u) is None
+    assert cells_of(u, None).tolist() == [1, 0]
 
 
 # Games, on data as in examples/own_table.py.
@@ -325,6 +329,7 @@ def test_a_planted_shortcut_is_found_and_settled() -> None:
     found = finding(play)
     assert [each.column for each in found.contested] == [WARD]
     assert found.settled
+    assert found.reliance is not None
     assert found.reliance > 0.6
     assert found.effective == pytest.approx({"a": 4 * 0.2 * 0.8, "b": 4 * 0.1 * 0.9}, abs=0.05), "of what they have"
     assert table.elsewhere(play) >= 0.6
@@ -428,7 +433,7 @@ def test_with_three_classes_u_speaks_for_the_label() -> None:
         site = spying(play).site(name)
         direction = site.sign * site.known.buffers[CONTESTED].current.weights["direction"]
         features, targets = site.site.samples.batch(torch.arange(len(site.site.samples)))
-        assert float((Cells.of(features, direction)(features) == targets).double().mean()) > 0.6
+        assert float((cells_of(features.double() @ direction.T, None) == targets).double().mean()) > 0.6
 
 
 # What crosses.
@@ -515,9 +520,9 @@ def test_a_client_that_was_replaced_settles_when_it_is_asked_to_move() -> None:
     play.server.mark_failed({"a": "started anew"})
     method.round(play.server, 0, 0)
     assert new.sign == old.sign != 0
-    assert isinstance(new.move_batches, WeightedStream)
-    assert isinstance(old.move_batches, WeightedStream)
-    assert torch.equal(new.move_batches.batch(3), old.move_batches.batch(3))
+    assert isinstance(new.batches, WeightedStream)
+    assert isinstance(old.batches, WeightedStream)
+    assert torch.equal(new.batches.batch(3), old.batches.batch(3))
     assert torch.equal(new.counted.targets(1), old.counted.targets(1))
 
 
@@ -527,10 +532,10 @@ def test_a_state_without_weights_takes_them_back() -> None:
     state = plain.started()
     assert not finding(state).settled
     client = spying(settled.started()).site("a")
-    assert isinstance(client.move_batches, WeightedStream)
+    assert isinstance(client.batches, WeightedStream)
     client.load_state_dict(spying(state).site("a").state_dict())
     assert client.sign == 0
-    assert not isinstance(client.move_batches, WeightedStream)
+    assert not isinstance(client.batches, WeightedStream)
     assert client.counted is client.judged
 
 

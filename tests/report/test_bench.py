@@ -7,7 +7,8 @@ from rich.console import Console
 
 from flgames.report import bench
 from flgames.report.bench import compare_stop_rounds, time_linear_rounds, time_rounds
-from flgames.runs.settings import Settings, resolve
+from flgames.runs.resolve import resolve
+from flgames.runs.settings import Settings
 
 
 def test_a_round_and_its_products_are_timed() -> None:

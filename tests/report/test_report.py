@@ -14,9 +14,9 @@ from flgames.paper.printed import Figure
 from flgames.report.rows import ACCURACY, COST, Row, long_table
 from flgames.runs.folder import GameFolder
 from flgames.runs.plan import make_plan
+from flgames.runs.resolve import resolve
 from flgames.runs.result import Result
 from flgames.runs.runner import info_of
-from flgames.runs.settings import resolve
 
 
 def a_record(clients: int) -> RoundRecord:

@@ -228,9 +228,10 @@ def test_what_is_compared_unless_others_are_asked_for() -> None:
     planted = (
         "fedsgd", "fedavg", "fedprox", "fedbn", "fedgma", "group-dro", "irm", "vrex", "pooled-erm", "grey-oracle",
     )  # fmt: skip
-    assert default_names(DIGITS) == (*planted, *PAPER_GAMES)
+    ours = ("settled", "settled-by-local-models", "balanced", "no-shortcut-oracle")
+    assert default_names(DIGITS) == (*planted, *PAPER_GAMES, *ours)
     mnist = BenchmarkOptions(benchmark="colored-mnist")
-    assert default_names(mnist) == (*planted, "irm-published", "vrex-published", *PAPER_GAMES)
+    assert default_names(mnist) == (*planted, "irm-published", "vrex-published", *PAPER_GAMES, *ours)
     real = (
         "logistic", "fedsgd", "fedavg", "fedprox", "fedgma", "fedmedian", "local-mean", "group-dro", "irm", "vrex",
     )  # fmt: skip

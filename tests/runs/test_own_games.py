@@ -29,13 +29,13 @@ from flgames.errors import ClientFailure, UserError
 from flgames.models.networks import MLP, Linear
 from flgames.models.standardise import FeatureScale, moments
 from flgames.runs.folder import GameFolder, RunFolder
+from flgames.runs.resolve import resolve
 from flgames.runs.runner import Interrupted, play_run
-from flgames.runs.settings import resolve
 from tests.by_hand import ByHand
 from tests.games import same, weights
 from tests.own_data import disagreeing_tables, pictures, table, three_hospitals
 
-QUICK = ("--rounds", "6", "--phi-rounds", "2", "--against", "none", "--threads", "1")
+QUICK = ("--rounds", "6", "--settle-after", "2", "--against", "none", "--threads", "1")
 
 
 def run(*arguments: object) -> Result:
@@ -45,7 +45,9 @@ def run(*arguments: object) -> Result:
 def folder_of(played: RunFolder, holdout: str | None = "c") -> GameFolder:
     """Of the game in a run, with this client held out."""
     (folder,) = (
-        folder for match, folder in played.games() if (match.entry.method, match.holdout) == ("fl-games", holdout)
+        folder
+        for match, folder in played.games()
+        if match.entry.method in ("fl-games", "settled") and match.holdout == holdout
     )
     return folder
 
@@ -63,24 +65,31 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("validation", [None, 0.2])
-def test_a_run_on_images(scans: Path, tmp_path: Path, validation: float | None) -> None:
+CONVOLVED = ("--settle", "never", "--phi-rounds", 2)
+"""Linear players on convolutions that FedAvg has trained before."""
+
+
+@pytest.mark.parametrize("settles", [True, False])
+def test_a_run_on_images(scans: Path, tmp_path: Path, settles: bool) -> None:
     out = tmp_path / "run"
-    own = ("--data", scans, "--holdout", "c", "--out", out, "--threads", 1)
-    more = ("--validation", validation) if validation else ()
-    result = run(*own, *more, "--probe-every", 2, "--against-rounds", 2, *QUICK[:4])
+    own = ("--data", scans, "--holdout", "c", "--out", out, "--threads", 1, "--rounds", 6)
+    more = QUICK[2:4] if settles else CONVOLVED
+    result = run(*own, *more, "--probe-every", 2, "--against-rounds", 2)
     assert result.exit_code == 0, result.output
     said = " ".join(result.output.split())
     assert "c (unseen)" in said
     assert "chose the model of round" in said
     results = json.loads((out / "results.json").read_text())
-    assert list(results) == ["FedAvg", "Parallel F-FL Games (Smooth)"]
-    game = results["Parallel F-FL Games (Smooth)"][0]
+    title = "settled game" if settles else "Parallel F-FL Games (Smooth)"
+    assert list(results) == ["FedAvg", title]
+    game = results[title][0]
+    assert ("no reason to distrust anything" in said or "weighted so that it is right" in said) == settles
+    assert (folder_of(RunFolder.open(out)).evidence() is not None) == settles
     assert {name: sum(map(sum, its["confusion"])) for name, its in game["unseen_clients"].items()} == {"c": 60}
     counted = {name: sum(map(sum, its)) for name, its in game["confusion_of"].items()}
-    assert counted == dict.fromkeys("ab", 12 if validation else 60), "on what is held back, or else on everything"
+    assert counted == dict.fromkeys("ab", 12 if settles else 60), "on what is held back, or else on everything"
     held_back = {name: sum(map(sum, its["confusion"])) for name, its in game.get("held_back", {}).items()}
-    assert held_back == (counted if validation else {}), "of images nothing is held back unless that is asked for"
+    assert held_back == (counted if settles else {})
     assert game["chosen_round"] < game["rounds"] == 6
     assert (out / "curves.png").exists()
     assert [probe.round for probe in folder_of(RunFolder.open(out)).probes()] == [1, 3, 5]
@@ -182,14 +191,19 @@ def test_a_missing_class_is_said(tmp_path: Path) -> None:
     assert "b has no sample of y." in result.output
 
 
-@pytest.mark.parametrize("kind", ["images", "table"])
+@pytest.mark.parametrize("kind", ["images", "convolved", "table"])
 def test_an_interrupted_game_goes_on_bit_for_bit(scans: Path, tables: Path, tmp_path: Path, kind: str) -> None:
-    own = {"data": str(scans), "phi_rounds": 3} if kind == "images" else {"data": str(tables), "target": "sick"}
+    kinds: dict[str, dict[str, object]] = {
+        "images": {"data": str(scans), "settle_after": 3},
+        "convolved": {"data": str(scans), "phi_rounds": 3, "settle": "never"},
+        "table": {"data": str(tables), "target": "sick"},
+    }
+    own = kinds[kind]
     given = {"holdout": "c", "rounds": 8, "against": "none", "threads": 1}
     settings = resolve(given | own | {"checkpoint_every": 1})
     whole, halves = RunFolder.create(tmp_path / "whole", settings), RunFolder.create(tmp_path / "halves", settings)
     play_run(whole)
-    for stop in (2, 4, 3) if kind == "images" else (2, 4):  # images begin with three rounds for phi
+    for stop in (2, 4, 3) if kind == "convolved" else (2, 4):  # phi has three rounds before the game
         left = iter(range(stop))
         with pytest.raises(Interrupted):
             play_run(halves, interrupted=partial(lambda left: next(left, None) is None, left))
@@ -206,15 +220,20 @@ def over_sites(disk: Path, run_: RunFolder, clients: tuple[str, ...], **paths: P
     assert serve(run_, lambda: exchange)
 
 
-@pytest.mark.parametrize("kind", ["images", "linear", "settled", "mlp"])
+@pytest.mark.parametrize("kind", ["images", "convolved", "linear", "settled", "mlp", "settled mlp"])
 def test_sites_with_data_of_their_own_end_with_the_same_weights(
     scans: Path, tables: Path, tmp_path: Path, kind: str
 ) -> None:
-    if kind == "settled":
+    if kind.startswith("settled"):
         tables = disagreeing_tables(tmp_path / "tables")
-    data = {"data": str(scans)} if kind == "images" else {"data": str(tables), "target": "sick"}
-    data |= {"predictor": "mlp"} if kind == "mlp" else {}
-    given = data | {"rounds": 6, "phi_rounds": 2 if kind == "images" else 0, "against": "none", "threads": 1}
+    data = {"data": str(scans)} if kind in ("images", "convolved") else {"data": str(tables), "target": "sick"}
+    data |= {"predictor": "mlp"} if kind.endswith("mlp") else {}
+    more: dict[str, dict[str, object]] = {
+        "images": {"settle_after": 2},
+        "convolved": {"settle": "never", "phi_rounds": 2},
+        "settled mlp": {"settle": "always", "settle_after": 2},
+    }
+    given = data | {"rounds": 6, "against": "none", "threads": 1} | more.get(kind, {})
     here = RunFolder.create(tmp_path / "here", resolve(given))
     play_run(here)
 
@@ -225,17 +244,17 @@ def test_sites_with_data_of_their_own_end_with_the_same_weights(
     assert same(weights(here.path), weights(away.path))
     one, other = (folder_of(each, None).result().model_copy(update={"seconds": 0}) for each in (here, away))
     assert one == other, "and with the same figures"
-    assert bool(one.finding and one.finding.settled) == (kind == "settled")
+    assert bool(one.finding and one.finding.settled) == kind.startswith("settled")
     assert away.surveys == surveys_of(data["data"], here.settings.roles)
 
 
 def test_who_is_held_out_is_not_asked(scans: Path, tmp_path: Path) -> None:
-    given = {"data": str(scans), "holdout": "each", "rounds": 1, "phi_rounds": 1, "against": "none", "threads": 1}
+    given = {"data": str(scans), "holdout": "each", "rounds": 2, "settle_after": 1, "against": "none", "threads": 1}
     run_ = RunFolder.create(tmp_path / "run", resolve(given))
     over_sites(tmp_path / "states", run_, ("a", "b", "c"))
     for name in "abc":
-        (record,) = folder_of(run_, name).measures()
-        assert set(record.accuracy_of) == set("abc") - {name}
+        for record in folder_of(run_, name).measures():
+            assert set(record.accuracy_of) == set("abc") - {name}
 
 
 def test_a_survey_that_fails_names_the_client(scans: Path, tmp_path: Path) -> None:

@@ -11,10 +11,11 @@ from flgames.core.stopping.early_round import EarlyRound
 from flgames.core.stopping.stop_below import StopBelow
 from flgames.data.own.source import OwnOptions, surveys_of
 from flgames.errors import UserError
-from flgames.models.networks import CNN, MLP, Linear
+from flgames.models.networks import MLP, Linear, PooledCNN
 from flgames.runs.folder import RunFolder
 from flgames.runs.plan import FORMAT, Plan, likely_entries, make_plan
-from flgames.runs.settings import Settings, resolve
+from flgames.runs.resolve import resolve
+from flgames.runs.settings import Settings
 from tests.own_data import table, three_hospitals
 
 
@@ -77,7 +78,7 @@ def test_a_plan_on_own_data_is_the_same_when_it_is_read_back(hospitals: dict[str
     assert len(layouts) == 3, "who is held out has no say in how values are standardised"
     networks = {entry.slug: entry.network for entry in plan.entries}
     linear = {"fedavg": Linear(), "fedavg-perceptrons": MLP(), "f-fl-games-smooth": Linear()}
-    assert networks == (linear if kind == "table" else {"fedavg": CNN(), "f-fl-games-smooth": CNN()})
+    assert networks == (linear if kind == "table" else {"fedavg": PooledCNN(), "settled": PooledCNN()})
     is_the_same_when_read_back(plan)
 
 
@@ -89,9 +90,9 @@ def test_matches_of_a_plan_have_folders_of_their_own(hospitals: dict[str, Settin
         "fedavg/seed-1",
         "f-fl-games-smooth/seed-1",
     ], "every method has played a seed before the next one begins"
-    each = plan_of(hospitals["table"].model_copy(update={"against": "none"}))
+    each = plan_of(hospitals["table"].model_copy(update={"against": ("none",)}))
     assert [str(each.folder(match)) for match in each.matches] == [f"{name}/f-fl-games-smooth/seed-0" for name in "abc"]
-    one = plan_of(hospitals["table"].model_copy(update={"against": "none", "holdout": ("b",)}))
+    one = plan_of(hospitals["table"].model_copy(update={"against": ("none",), "holdout": ("b",)}))
     assert [str(one.folder(match)) for match in one.matches] == ["f-fl-games-smooth/seed-0"]
     assert one.matches[0].key == each.matches[1].key, "it is the same match"
 
@@ -108,8 +109,9 @@ def test_rules_are_planned(hospitals: dict[str, Settings]) -> None:
     fedavg, perceptrons, own = plan_of(hospitals["table"]).entries
     assert own.rule == EarlyRound(early=200)
     assert fedavg.rule == perceptrons.rule == EarlyRound(early=20), "in rounds of ten steps"
-    *_, images = plan_of(hospitals["images"]).entries
-    assert images.rule == BestRound(patience=100)
+    fedavg, images = plan_of(hospitals["images"]).entries
+    assert fedavg.rule == images.rule == EarlyRound(early=60)
+    assert fedavg.rounds == images.rounds - 100, "as many as the settled game has left for training"
     given = {"data": hospitals["table"].data, "target": "sick", "predictor": "mlp"}
     fedavg, own = plan_of(resolve(given)).entries
     assert fedavg.network == own.network == MLP()

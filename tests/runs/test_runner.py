@@ -15,8 +15,8 @@ from flgames.data.benchmarks.images import ImageSet
 from flgames.engines.launch import Onlooker
 from flgames.runs.folder import GameFolder, RunFolder
 from flgames.runs.plan import make_plan
+from flgames.runs.resolve import resolve
 from flgames.runs.runner import Interrupted, Runner, play_run
-from flgames.runs.settings import resolve
 from tests.games import Following
 
 CPU = torch.device("cpu")

@@ -15,8 +15,8 @@ from flgames.data.benchmarks.registry import by_name
 from flgames.data.samples import Samples
 from flgames.runs.entries import game
 from flgames.runs.folder import RunFolder
+from flgames.runs.resolve import resolve
 from flgames.runs.runner import play_run, set_up
-from flgames.runs.settings import resolve
 
 
 def reachable(root: Any) -> list[Any]:

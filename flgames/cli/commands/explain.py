@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,11 @@ from flgames.cli.ui import options
 from flgames.cli.ui.console import make_console
 from flgames.cli.ui.errors import exit_codes
 from flgames.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flgames.runs.folder import RunFolder
 
 
 def explain_runs(
@@ -20,14 +25,16 @@ def explain_runs(
     out: Annotated[Path, typer.Option(help="The picture.")] = Path("explain.png"),
     offline: options.Offline = False,
 ) -> None:  # fmt: skip
-    """Explain the predictions of finished runs side by side, by LIME, and print what the spurious feature takes of them.
+    """Explain finished runs: what the players of a settled game disagree about, and, on a benchmark, what predictions rest on.
 
-    An image is described by its segments, whose ink is removed, and by its spurious feature, which is moved: the colour to another channel, the patch to the other corner. Every model of every run is a row of masks; the number is |beta_spurious| / sum |beta|, the mean over images.
+    Of every settled game RUN/disagreement.png shows the images in which the disagreement is strongest on either side, and where in the picture it sits. On a benchmark its agreement with the planted feature is printed: for eyes only, nothing that trains can see it.
+
+    Predictions of a benchmark's models are explained by LIME, side by side. An image is described by its segments, whose ink is removed, and by its spurious feature, which is moved: the colour to another channel, the patch to the other corner. Every model of every run is a row of masks; the number is |beta_spurious| / sum |beta|, the mean over images.
 
     For example: flgames explain runs/...
     """
     from flgames.cli.ui.fetching import fetch
-    from flgames.data.benchmarks.registry import planted
+    from flgames.data.benchmarks.registry import is_planted, planted
     from flgames.report.explanations import draw_explanations, explain_games, share_table
     from flgames.runs.folder import RunFolder
 
@@ -36,6 +43,11 @@ def explain_runs(
         if out.suffix != ".png":
             raise UserError(f"The picture is a PNG: let `out` end in .png; {out} was given.")
         folders = [RunFolder.open(path) for path in runs]
+        for folder in folders:
+            _show_disagreement(folder, images, seed, console, offline)
+        folders = [each for each in folders if each.settings.data is None and is_planted(each.settings.source)]
+        if not folders:
+            return
         seeds = {folder.settings.seed if seed is None else seed for folder in folders}
         if len({folder.settings.source for folder in folders}) > 1 or len(seeds) > 1:
             raise UserError("These runs have different unseen clients: explain runs of one benchmark and one `seed`.")
@@ -57,3 +69,38 @@ def explain_runs(
             raise UserError(f"{out} can't be written: {error.strerror}.") from None
         console.print(share_table(f"{source.title}: what {noun} takes of a prediction, %", explained, flip_rates, noun))
         console.print(str(out), soft_wrap=True, style="bold")
+
+
+def _show_disagreement(folder: RunFolder, images: int, seed: int | None, console: Console, offline: bool) -> None:
+    """A picture for every settled game of a run's seed; a run of own data must have one."""
+    from flgames.cli.ui.fetching import fetch
+    from flgames.data.benchmarks.registry import benchmark
+    from flgames.report.disagreement import draw, look
+    from flgames.runs.evidence import found as sentence
+
+    if folder.settings.data is None:
+        fetch(benchmark(folder.settings.source), console, offline)
+    chosen = folder.settings.seed if seed is None else seed
+    found = False
+    for match, game in folder.games():
+        seen = look(game, match, images) if match.seed == chosen and game.has_ended else None
+        if seen is None:
+            continue
+        found = True
+        apart = f"-{match.holdout}" if folder.settings.holds_out_each else ""
+        path = folder.path / f"disagreement{apart}.png"
+        draw(path, seen)
+        finding = game.result().finding
+        if finding:
+            console.print(sentence(finding), soft_wrap=True, style="cyan")
+        if seen.agreement is not None:
+            console.print(
+                f"It is the planted feature for {seen.agreement:.1%} of the training samples: for eyes only, nothing "
+                "that trains can see that.",
+                soft_wrap=True,
+            )
+        console.print(str(path), soft_wrap=True, style="bold")
+    if not found and folder.settings.data is not None:
+        raise UserError(
+            f"{folder.path} has no settled game on images: what its sites disagree about is printed when it is played."
+        )

@@ -88,7 +88,9 @@ def _predictions(model: LoadedModel, files: list[Path]) -> Iterator[list[str]]:
     pictures = [path for path in files if path.suffix.lower() in IMAGES]
     if pictures and layout.kind == "table":
         raise UserError(f"{pictures[0]} is a picture, and the model reads tables: {', '.join(layout.columns)}.")
-    inputs = [(path, Pictures("the new data", [path], [""]).rows(layout).values) for path in pictures]
+    # All of them together: of 16-bit files they tell how many bits are in use.
+    seen = Pictures("the new data", pictures, [""] * len(pictures)).rows(layout).values if pictures else ()
+    inputs = [(path, values[None]) for path, values in zip(pictures, seen, strict=True)]
     inputs += [(path, read_inputs(path, layout)) for path in files if path not in pictures]
     for path, values in inputs:
         for first in range(0, len(values), EVALUATED):

@@ -52,7 +52,7 @@ def job(
     from flgames.engines.host import as_folder
     from flgames.engines.launch import check_engine
     from flgames.engines.sites import known_players, number_of_players
-    from flgames.runs.settings import resolve
+    from flgames.runs.resolve import resolve
 
     with exit_codes():
         _, parsed = _play_with(context)

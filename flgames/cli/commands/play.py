@@ -15,7 +15,8 @@ from flgames.cli.ui.console import make_console
 from flgames.cli.ui.errors import exit_codes
 from flgames.core.knobs import PHI
 from flgames.errors import UserError
-from flgames.runs.settings import RUN, Settings, knobs, resolve, validated
+from flgames.runs.resolve import resolve
+from flgames.runs.settings import RUN, Settings, knobs, validated
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,7 +83,7 @@ def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str,
     """Have the data at hand, and refuse what can't be played, before a folder is made."""
     from flgames.cli.ui.fetching import fetch
     from flgames.data.benchmarks.registry import benchmark
-    from flgames.data.own.source import surveys_of
+    from flgames.data.own.source import skipped_in, surveys_of
     from flgames.data.own.survey import lacking
     from flgames.engines.sites import known_players
     from flgames.runs.plan import make_plan
@@ -96,7 +97,7 @@ def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str,
     with console.status("reading the clients' data ..."):
         surveys = surveys_of(settings.data, settings.roles)
     make_plan(settings, surveys)  # refuses clients that do not fit together
-    for remark in lacking(surveys):
+    for remark in (*skipped_in(settings.data, settings.roles), *lacking(surveys)):
         console.print(remark, style="yellow", soft_wrap=True)
     return surveys
 

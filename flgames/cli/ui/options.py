@@ -13,8 +13,9 @@ import click
 import typer
 from click.core import ParameterSource
 from pydantic.fields import FieldInfo
+from typer.core import TyperCommand
 
-from flgames.core.knobs import GAME, PHI, RESPONSE, STOP
+from flgames.core.knobs import GAME, PHI, RESPONSE, SETTLING, STOP
 from flgames.core.stopping.rule import rules
 from flgames.data.benchmarks.options import DATA, WHAT, BenchmarkOptions
 from flgames.data.benchmarks.variables import OFFLINE_VARIABLE
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
-PANELS = [str(panel["panel"]) for panel in (WHAT, OWN, DATA, GAME, RESPONSE, PHI, STOP, ENGINE, RUN)]
+PANELS = [str(panel["panel"]) for panel in (WHAT, OWN, DATA, GAME, RESPONSE, PHI, SETTLING, STOP, ENGINE, RUN)]
 """In the order of the help."""
 
 OF_A_BENCHMARK = tuple(name for name in BenchmarkOptions.model_fields if name != "benchmark")
@@ -62,6 +63,25 @@ def takes(*names: str) -> Callable[[Command], Command]:
         return command
 
     return with_options
+
+
+class BareOptions(TyperCommand):
+    """A command some of whose options may stand without a value: a knob says what that means."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        bare = {f"--{name.replace('_', '-')}": str(value) for name, value in _bare()}
+        spelled: list[str] = []
+        for arg, following in zip(args, [*args[1:], None], strict=True):
+            spelled.append(arg)
+            if arg in bare and (following is None or following.startswith("-")):
+                spelled.append(bare[arg])
+        return super().parse_args(ctx, spelled)
+
+
+def _bare() -> Iterator[tuple[str, object]]:
+    for name, info in knobs().items():
+        if isinstance(info.json_schema_extra, dict) and "bare" in info.json_schema_extra:
+            yield name, info.json_schema_extra["bare"]
 
 
 def _parameter(name: str, info: FieldInfo) -> inspect.Parameter:

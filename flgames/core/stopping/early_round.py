@@ -55,7 +55,8 @@ class EarlyRound(StoppingRule):
         best = standing if isinstance(standing, dict) else None
         if measure.exact and (best is None or measure.accuracy > best["accuracy"] + best["margin"]):
             share = measure.accuracy
-            margin = self.early_errors * math.sqrt(share * (1 - share) / measure.samples)
+            left = measure.samples * measure.effective
+            margin = self.early_errors * math.sqrt(share * (1 - share) / left)
             return Verdict(stop=False, keep=True, standing={"round": round_, "accuracy": share, "margin": margin})
         return Verdict(stop=best is not None and round_ - best["round"] >= self.early, standing=standing)
 

@@ -82,6 +82,8 @@ class Benchmark:
         Every so manyth pixel is used, across and down.
     pooled
         One training client has the samples of all, as if there were no federation.
+    random_codes
+        At training clients every code is drawn evenly, whatever the label: there is no shortcut.
 
     Examples
     --------
@@ -108,6 +110,7 @@ class Benchmark:
     needs: tuple[Published[Any], ...] = ()
     stride: int = 1
     pooled: bool = False
+    random_codes: bool = False
 
     def __post_init__(self) -> None:
         if not self.flips:
@@ -230,7 +233,7 @@ class BenchmarkData:
         else:
             parts = np.split(order, np.cumsum(declared.sizes))[:-1]
         return {
-            client: self._portion(rows, kinds, flip, client)
+            client: self._portion(rows, kinds, None if declared.random_codes else flip, client)
             for (client, flip), rows in zip(declared.flips.items(), parts, strict=True)
         }
 
@@ -241,7 +244,8 @@ class BenchmarkData:
     def _kept(self, kinds: np.ndarray) -> np.ndarray:
         return np.flatnonzero(np.array([label is not None for label in self.benchmark.labels.values()])[kinds])
 
-    def _portion(self, rows: np.ndarray, kinds: np.ndarray, flip: float, client: str) -> Portion:
+    def _portion(self, rows: np.ndarray, kinds: np.ndarray, flip: float | None, client: str) -> Portion:
+        """``flip``: None draws codes evenly."""
         declared = self.benchmark
         table = np.array([-1 if label is None else label for label in declared.labels.values()])
         clean = table[kinds[rows]]

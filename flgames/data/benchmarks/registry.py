@@ -62,6 +62,13 @@ def benchmark(options: BenchmarkOptions) -> Benchmark | Sites:
     return declared
 
 
+def is_planted(options: BenchmarkOptions) -> bool:
+    """Whether the spurious feature of a benchmark was planted."""
+    from flgames.data.benchmarks.benchmark import Benchmark
+
+    return isinstance(benchmark(options), Benchmark)
+
+
 def planted(options: BenchmarkOptions) -> Benchmark:
     """A benchmark whose spurious feature was planted, and so is known."""
     from flgames.data.benchmarks.benchmark import Benchmark

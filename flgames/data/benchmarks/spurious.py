@@ -146,9 +146,11 @@ def noisy_labels(clean: np.ndarray, classes: int, noise: float, seed: int, clien
     return _moved(clean, classes, noise, generator(seed, "label noise", client))
 
 
-def spurious_codes(labels: np.ndarray, classes: int, flip: float, seed: int, client: str) -> np.ndarray:
-    """Codes that follow the noisy label, except that a share ``flip`` is moved to the next class."""
-    return _moved(labels, classes, flip, generator(seed, "spurious codes", client))
+def spurious_codes(labels: np.ndarray, classes: int, flip: float | None, seed: int, client: str) -> np.ndarray:
+    """Codes that follow the noisy label, except that a share ``flip`` is moved to the next class; None: codes that tell
+    nothing of the label, because each is as likely as any other."""
+    draw = generator(seed, "spurious codes", client)
+    return draw.integers(classes, size=len(labels)) if flip is None else _moved(labels, classes, flip, draw)
 
 
 def _moved(values: np.ndarray, classes: int, share: float, draw: np.random.Generator) -> np.ndarray:

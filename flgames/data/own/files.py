@@ -1,7 +1,7 @@
 """A client's data as they lie on its disk: a folder of images, or a table in one file.
 
-``CLIENT/CLASS/*.png`` or ``.jpg``; or ``CLIENT.csv``, ``CLIENT.parquet`` or ``CLIENT.npz`` with a column, or an array,
-of targets.
+``CLIENT/CLASS/*.png``, ``.jpg``, ``.tif`` or ``.bmp``; or ``CLIENT.csv``, ``CLIENT.parquet`` or ``CLIENT.npz`` with a
+column, or an array, of targets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from flgames.data.own.roles import Kind, Roles
 from flgames.data.own.survey import Layout, Survey
 from flgames.errors import UserError
 
-IMAGES = (".png", ".jpg", ".jpeg")
+IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp")
 TABLES = (".csv", ".parquet", ".npz")
 
 NO_ROLES = Roles()
@@ -104,8 +104,8 @@ def clients_in(folder: Path) -> dict[str, Path]:
         found[name] = path
     if not found:
         raise UserError(
-            f"{folder} has no clients: put a folder of images for each, CLIENT/CLASS/*.png or .jpg, or a table, "
-            "CLIENT.csv, .parquet or .npz."
+            f"{folder} has no clients: put a folder of images for each, CLIENT/CLASS/*.png, .jpg, .tif or .bmp, or a "
+            "table, CLIENT.csv, .parquet or .npz."
         )
     return {name: found[name] for name in natural(found)}
 
@@ -144,7 +144,7 @@ def read(client: str, path: Path, roles: Roles = NO_ROLES) -> Records:
 def read_inputs(path: Path, layout: Layout) -> Tensor:
     """The inputs of new samples in a table, which need not know the target."""
     if layout.kind == "images" and path.suffix.lower() != ".npz":
-        raise UserError(f"{path} is no picture; the model looks at .png and .jpg, or .npz with images.")
+        raise UserError(f"{path} is no picture; the model looks at {', '.join(IMAGES)}, or .npz with images.")
     columns: dict[str, Sequence[object]]
     match path.suffix.lower():
         case ".csv":

@@ -1,14 +1,16 @@
-"""A client's folder of images: CLIENT/CLASS/*.png or .jpg."""
+"""A client's folder of images: CLIENT/CLASS/, with .png, .jpg, .tif or .bmp in it, at any depth."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from flgames.data.own.files import IMAGES
 from flgames.data.own.records import InMemory
@@ -18,6 +20,12 @@ from flgames.errors import UserError
 LARGEST_SIDE = 64
 """Pixels: larger images are made smaller, unless --side says otherwise."""
 
+FORMATS = ("PNG", "JPEG", "TIFF", "BMP")
+"""What is opened, whatever a file is called."""
+
+BYTE = 8
+"""Bits a pixel of what a model sees."""
+
 
 @dataclass(frozen=True)
 class Pictures:
@@ -26,6 +34,8 @@ class Pictures:
     client: str
     files: list[Path]
     labels: list[str]
+    skipped: Counter[str] = field(default_factory=Counter)
+    """What else lies in its folder, by why it is no image."""
     groups: None = None
 
     def survey(self) -> Survey:
@@ -33,8 +43,8 @@ class Pictures:
         height = width = 1
         grey = True
         for path in self.files:
-            image = _opened(self.client, path)
-            grey = grey and image.mode in ("1", "L", "LA")
+            image = self._opened(path)
+            grey = grey and image.mode == "L"
             small = np.asarray(_sized(image.convert("RGB"), _capped(image.size)), dtype=np.float64)
             height, width = max(height, small.shape[0]), max(width, small.shape[1])
             sums += small.sum((0, 1))
@@ -53,34 +63,83 @@ class Pictures:
         channels, height, width = layout.shape
         pixels = np.empty((len(self.files), *layout.shape), dtype=np.uint8)
         for row, path in enumerate(self.files):
-            image = _opened(self.client, path).convert("L" if channels == 1 else "RGB")
+            image = self._opened(path).convert("L" if channels == 1 else "RGB")
             values = np.asarray(_sized(image, (width, height)))
             pixels[row] = values[None] if channels == 1 else values.transpose(2, 0, 1)
         return InMemory(torch.from_numpy(pixels))
 
+    @cached_property
+    def bits(self) -> int:
+        """Bits a pixel that are in use here, where files have more than a byte: scanners write 12 bits into 16."""
+        deep = (read(self.client, path) for path in self.files)
+        largest = max((int(np.asarray(image).max()) for image in deep if image.mode.startswith("I")), default=0)
+        return max(BYTE, largest.bit_length())
+
+    def _opened(self, path: Path) -> Image.Image:
+        """Grey (L) or coloured (RGB), a byte a pixel and channel."""
+        image = read(self.client, path)
+        if image.mode.startswith("I"):
+            values = np.asarray(image).clip(0, 2**self.bits - 1).astype(np.float64)
+            return Image.fromarray((values * (255 / (2**self.bits - 1))).astype(np.uint8))
+        return image
+
 
 def pictures_in(client: str, folder: Path) -> Pictures:
-    found = [
-        (path, label.name)
-        for label in sorted(folder.iterdir())
-        if label.is_dir() and not label.name.startswith(".")
-        for path in sorted(label.iterdir())
-        if path.suffix.lower() in IMAGES
-    ]
-    if not found:
-        raise UserError(f"{client} has no samples: {folder} needs a folder for each class, with .png or .jpg in it.")
-    return Pictures(client, [path for path, _ in found], [label for _, label in found])
+    """All images of a client; the folder below its own is the class, and folders below that may be a patient's."""
+    files, labels, skipped = list[Path](), list[str](), Counter[str]()
+    for path in sorted(path for path in folder.rglob("*") if not path.is_dir()):
+        label, *rest = path.relative_to(folder).parts
+        if why := _no_image(path, rest):
+            skipped[why] += 1
+        else:
+            files.append(path)
+            labels.append(label)
+    if not files:
+        raise UserError(
+            f"{client} has no samples: {folder} needs a folder for each class, with {', '.join(IMAGES)} in it"
+            f"{''.join(f'; {said}' for said in _said(skipped))}."
+        )
+    return Pictures(client, files, labels, skipped)
 
 
-def _opened(client: str, path: Path) -> Image.Image:
+def left_out(pictures: Pictures) -> Iterator[str]:
+    """What of a client's folder was not looked at, and why."""
+    for said in _said(pictures.skipped):
+        yield f"{pictures.client}: {said}."
+
+
+def _said(skipped: Counter[str]) -> list[str]:
+    return [f"{number} {'file' if number == 1 else 'files'} skipped, {why}" for why, number in skipped.items()]
+
+
+def _no_image(path: Path, below_class: list[str]) -> str | None:
+    if path.name.startswith((".", "~$")) or path.name in ("Thumbs.db", "desktop.ini"):
+        return "which the system made"
+    if not below_class:
+        return "which are in no class's folder"
+    if path.suffix.lower() not in IMAGES:
+        return f"{path.suffix.lower() or 'no ending'}: images are {', '.join(IMAGES)}"
+    return None
+
+
+def read(client: str, path: Path) -> Image.Image:
+    """An image the right way up, in front of white where it is transparent: as L, RGB, or I with its own depth."""
     try:
-        with Image.open(path) as image:
+        with Image.open(path, formats=FORMATS) as image:
             image.load()
-            if image.mode.startswith("I"):  # 16 bits a pixel, as scanners like it
-                return Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
-            return image
+            upright = ImageOps.exif_transpose(image)
+            if upright.mode.startswith("I"):
+                return upright
+            if upright.mode == "F":
+                raise UserError(f"{client}: {path} has pixels with fractions: write them as whole numbers.")
+            if upright.has_transparency_data:
+                front = upright.convert("RGBA")
+                behind = Image.new("RGBA", front.size, "white")
+                flat = Image.alpha_composite(behind, front)
+                return flat.convert("L" if upright.mode == "LA" else "RGB")
+            return upright.convert("L" if upright.mode in ("1", "L") else "RGB")
     except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError):
-        raise UserError(f"{client}: {path} can't be read as an image.") from None
+        raise UserError(f"{client}: {path} can't be read as {', '.join(FORMATS)}.") from None
 
 
 def _capped(size: tuple[int, int]) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,6 +123,17 @@ def path_of(data: str, client: str) -> Path:
     if client not in found:
         raise unknown(f"client in {data}:", client, found)
     return found[client]
+
+
+def skipped_in(data: str, roles: Roles) -> Iterator[str]:
+    """What lies in the clients' folders and is no image, in sentences."""
+    for name, path in clients_in(Path(data)).items():
+        if path.is_dir():
+            from flgames.data.own.pictures import Pictures, left_out  # PIL is for those who have images
+
+            records = read(name, path, roles)
+            assert isinstance(records, Pictures)
+            yield from left_out(records)
 
 
 def surveys_of(data: str, roles: Roles) -> dict[str, Survey]:

@@ -17,7 +17,7 @@ from flgames.engines.serve import open_or_create, serve
 from flgames.engines.sites import known_players, number_of_players
 from flgames.errors import ClientFailure
 from flgames.runs.folder import RunFolder
-from flgames.runs.settings import resolve
+from flgames.runs.resolve import resolve
 
 log = logging.getLogger(__name__)
 

@@ -9,20 +9,21 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from flgames.core.cache import LogitCache
 from flgames.core.client import Client, Site
 from flgames.core.gradients import gradient_answer
 from flgames.core.information import Term
 from flgames.core.messages import CONTESTED, Action, Answer
 from flgames.core.state import State, taken
 from flgames.core.steps import batches_in, make_optimiser, steps_of
-from flgames.data.samples import BatchStream, Subset, WeightedStream, in_chunks, resampled
+from flgames.data.samples import BatchStream, effective_share, in_chunks
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.memory import linear_response, response_terms
 from flgames.methods.fl_games.objective import best_response_loss, opponents_logits, representation_loss
-from flgames.methods.fl_games.settling import Cells, Weighting, reliance
+from flgames.methods.fl_games.settling import edges_along, reliance
 from flgames.methods.heads import fit_head
+from flgames.methods.weighting import Weighting, cells_of
 from flgames.models.architecture import Architecture, snapshot
 from flgames.models.linear import linear_layer
 from flgames.seeds import torch_seed
@@ -31,7 +32,7 @@ from flgames.seeds import torch_seed
 class FLGamesClient(Client):
     """One player. Its Adam moments, its move number and its copies of the others' buffers stay with it."""
 
-    tasks = Client.tasks | {"respond", "represent", "moments", "head", "rely", "weigh"}
+    tasks = Client.tasks | {"respond", "represent", "moments", "head", "rely", "weigh", "risk", "doubt"}
 
     def __init__(self, site: Site, architecture: Architecture, config: FLGamesConfig) -> None:
         super().__init__(site, architecture, config.memory)
@@ -48,7 +49,7 @@ class FLGamesClient(Client):
             else make_optimiser(config.optimiser, parameters, config.learning_rate)
         )
         size = len(site.samples)
-        self.move_batches: BatchStream | WeightedStream = self._even_batches()
+        self.batches = self._even_batches()
         self.phi_stream = BatchStream(size, config.batch_size, site.seed, site.name, "phi")
         self.steps = steps_of(config.local_steps, size, config.batch_size, site.seed, site.name)
 
@@ -86,6 +87,30 @@ class FLGamesClient(Client):
             sums, squares = sums + features.sum(0), squares + (features**2).sum(0)
         return Answer({"sums": sums, "squares": squares})
 
+    def risk(self) -> Answer:
+        """The risk of a balanced ensemble, and its gradient for what players count for and for the bias."""
+        told = self.known.balance
+        assert told is not None
+        weights, bias = (told[name].clone().requires_grad_() for name in ("weights", "bias"))
+        logits, targets = self._players_logits()
+        loss = self.loss(torch.einsum("k,knc->nc", weights, logits) + bias, targets)
+        loss.backward()  # type: ignore[no-untyped-call]
+        assert weights.grad is not None
+        assert bias.grad is not None
+        return Answer({"gradient": torch.cat([weights.grad, bias.grad[1:]]).cpu()}, {"loss": loss.item()})
+
+    def doubt(self) -> Answer:
+        """How much losses of the ensemble vary from sample to sample: what a mean of them is worth."""
+        logits, targets = self._answered(self.judged)
+        return Answer(numbers={"variance": float(functional.cross_entropy(logits, targets, reduction="none").var())})
+
+    def _players_logits(self) -> tuple[Tensor, Tensor]:
+        """What every player says of the samples that models are judged by, and their targets."""
+        chunks = self.judged.chunks()
+        actions = self.known.current
+        found = self.judged.logits(actions, chunks, {action.key for action in actions})
+        return torch.stack(found).double(), self.judged.targets(chunks)
+
     def head(self) -> Answer:
         """This client's own head: the effect of every column, how uncertain it is, and how much the column varies."""
         features, targets = self._all_features()
@@ -101,34 +126,31 @@ class FLGamesClient(Client):
         right = dict.fromkeys(("along", "against"), 0)
         if len(told["direction"]) > 1:  # with two classes cells are quantiles, and have no side
             for way, sign in (("along", 1), ("against", -1)):
-                cells = Cells.of(features, sign * told["direction"])
-                right[way] = int((cells(features) == targets).sum())
+                u = features.double() @ (sign * told["direction"]).T
+                right[way] = int((cells_of(u, None) == targets).sum())
         return Answer(numbers={"reliance": reliance(features, told["direction"], told["mean"])} | right)
 
     def weigh(self, sign: int) -> Answer:
         """Weight this client's samples so that what is contested tells nothing; the share that is left, as weights
         count them. The weights never leave it."""
         self._settle(sign)
-        assert isinstance(self.move_batches, WeightedStream)
-        return Answer(numbers={"effective": self.move_batches.effective})
+        return Answer(numbers={"effective": effective_share(self.weights)})
 
     def _settle(self, sign: int) -> None:
         """From now on draw batches, and count samples, by weights."""
         if sign == self.sign:
             return
-        self.sign, site = sign, self.site
+        self.sign = sign
         if not sign:
-            self.move_batches, self.counted = self._even_batches(), self.judged
+            self.batches, self.counted = self._even_batches(), self.judged
             return
-        features, targets = self._all_features()
         direction = sign * self.known.buffers[CONTESTED].current.weights["direction"]
-        weights = Weighting.of(features, targets, direction, linear_layer(self.predictor).out_features)
-        self.move_batches = WeightedStream(weights(features, targets), self.config.batch_size, site.seed, site.name)
+        features, targets = self._all_features()
+        u = features.double() @ direction.T
+        weighting = Weighting.of(u, targets, linear_layer(self.predictor).out_features, edges_along(u))
         judged = self.judged.features
-        features, targets = judged.batch(torch.arange(len(judged.samples)))
-        fair = resampled(weights(features.flatten(1), targets))
-        counted = self._features_of(Subset(judged.samples, fair))
-        self.counted = LogitCache(counted, self.frozen_predictor)
+        back, its_targets = judged.batch(torch.arange(len(judged.samples)))
+        self.weigh_samples(weighting(u, targets), weighting(back.flatten(1).double() @ direction.T, its_targets))
 
     def _all_features(self) -> tuple[Tensor, Tensor]:
         features, targets = self._features(torch.arange(len(self.site.samples)))
@@ -145,7 +167,7 @@ class FLGamesClient(Client):
     def _mini_batch_steps(self, own_weight: float, opponents: list[Term]) -> list[float]:
         losses = []
         for step in range(self.steps):
-            features, targets = self._features(self.move_batches.batch(self.moves * self.steps + step))
+            features, targets = self._features(self.batches.batch(self.moves * self.steps + step))
             others = opponents_logits(self.frozen_predictor, opponents, features)
             loss = best_response_loss(own_weight, self.predictor(features), others, targets, self.loss)
             self.predictor.zero_grad()

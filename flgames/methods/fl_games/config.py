@@ -6,12 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from flgames.core.knobs import GAME, LATER, PHI, RESPONSE, LocalSteps, OptimiserName, Share
+from flgames.core.knobs import GAME, LATER, PHI, RESPONSE, SETTLING, LocalSteps, OptimiserName, Share
 
 Representation = Literal["fixed", "variable"]
 Schedule = Literal["clockwise", "simultaneous", "random"]
 MemoryMode = Literal["history", "paper", "normalised"]
 Settle = Literal["never", "auto", "always"]
+EnsembleKind = Literal["uniform", "balanced"]
 
 
 def _check_phi_every(value: object) -> object:
@@ -19,6 +20,11 @@ def _check_phi_every(value: object) -> object:
     if number != "sweep" and not (type(number) is int and number >= 1):
         raise ValueError("takes a number of predictor rounds from 1 on, or sweep")
     return number
+
+
+def _check_settle(value: object) -> object:
+    """In Python settling is also simply on or off."""
+    return {True: "auto", False: "never"}[value] if isinstance(value, bool) else value
 
 
 PhiEvery = Annotated[int | Literal["sweep"], BeforeValidator(_check_phi_every)]
@@ -69,12 +75,19 @@ class FLGamesConfig(BaseModel):
         "weights.",
         json_schema_extra=GAME,
     )
-    settle: Settle = Field(
-        default="never",
-        description="Of linear players, and not in the paper: weight samples so that what the clients' own models "
-        "disagree about tells nothing. auto: only where they differ by more than chance and most of what they say "
-        "depends on it (default for tables of your own); always; never.",
+    ensemble: EnsembleKind = Field(
+        default="uniform",
+        description="What players count for in the end: uniform, the paper's mean (default); balanced, which is not in "
+        "the paper, so much that the ensemble is equally good at all training clients, whatever round ended the game.",
         json_schema_extra=GAME | LATER,
+    )
+    settle: Annotated[Settle, BeforeValidator(_check_settle)] = Field(
+        default="never",
+        description="Not in the paper: weight samples so that what the clients disagree about tells nothing. Linear "
+        "players are compared before the game, and it is played on weighted samples; other players disagree in a game, "
+        "after which a network is trained on weighted samples. auto: only where clients differ by more than chance "
+        "(default for data of your own, and what the bare option means); always; never.",
+        json_schema_extra=SETTLING | LATER | {"bare": "auto"},
     )
     local_steps: LocalSteps = Field(
         default=1,

@@ -28,10 +28,10 @@ def response_terms(player: str, known: InformationSet, memory: int, mode: Memory
 
     The newest buffer entry is the current action, so its weights are added and it is evaluated once.
     """
-    players = len(known.buffers)
+    players = len(known.players)
     total = 2 * players - 1 if memory and mode == "normalised" else players
     terms: list[Term] = []
-    for opponent, buffer in known.buffers.items():
+    for opponent, buffer in known.players.items():
         if opponent == player:
             continue
         if not memory:

@@ -14,13 +14,13 @@ import torch
 from flgames.core.client import Site
 from flgames.core.gradients import descend, gradient_form, losses_of, shares_by_size
 from flgames.core.information import Buffer
-from flgames.core.messages import CONTESTED, HISTORY, MODEL, Action, Answer, Form, Number
+from flgames.core.messages import CONTESTED, HISTORY, MODEL, Action, Form
 from flgames.core.method import Method, Move
-from flgames.core.records import Finding
+from flgames.core.records import Balanced, Finding
 from flgames.core.server import Server
 from flgames.core.state import State, taken
 from flgames.core.steps import make_optimiser
-from flgames.errors import ClientFailure
+from flgames.methods.fl_games.balance import balance
 from flgames.methods.fl_games.client import FLGamesClient
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.memory import mean_action, mean_history, moved_together
@@ -64,6 +64,8 @@ class Game(Method):
         with torch_seed(0, "discarded"):
             linear = is_linear(architecture.predictor())
         self.sums = linear if architecture.linear is None else architecture.linear
+        if config.ensemble == "balanced":
+            self.sums = False  # to weigh players one must know each of them
         if self.sums and not linear:
             raise ValueError("linear players have one linear layer each, and these have more")
         if config.settle != "never" and not (self.sums and config.representation == "fixed"):
@@ -112,11 +114,11 @@ class Game(Method):
         form = Form.of({"effects": like, "variances": like, "spread": like[0]})
         told = [
             Told(answer.tensors["effects"], answer.tensors["variances"], answer.tensors["spread"], server.samples[name])
-            for name, answer in self._all_answer(server, "head", form).items()
+            for name, answer in server.ask_all("head", form).items()
         ]
         differing = disagreement(told)
         server.publish(Action(CONTESTED, 0, {"direction": differing.direction, "mean": differing.mean}))
-        answers = self._all_answer(server, "rely", Form(numbers=("reliance", "along", "against")))
+        answers = server.ask_all("rely", Form(numbers=("reliance", "along", "against")))
         by_size = shares_by_size(server.samples, answers)
         relied = sum(float(answer.numbers["reliance"]) * by_size[name] for name, answer in answers.items())
         along, against = (sum(answer.numbers[way] for answer in answers.values()) for way in ("along", "against"))
@@ -125,20 +127,15 @@ class Game(Method):
         effective: dict[str, float] = {}
         if settled:
             self.sign = 1 if along >= against else -1
-            weighed = self._all_answer(server, "weigh", Form(numbers=("effective",)), sign=self.sign)
+            weighed = server.ask_all("weigh", Form(numbers=("effective",)), sign=self.sign)
             effective = {name: float(answer.numbers["effective"]) for name, answer in weighed.items()}
+            server.effective = {name: effective[name] for name in server.judged}
         self.found = Finding(contested=differing.contested, reliance=relied, settled=settled, effective=effective)
-
-    def _all_answer(self, server: Server, task: str, form: Form, **arguments: Number) -> dict[str, Answer]:
-        answers = server.ask(task, server.clients, form, **arguments)
-        if missing := [name for name in server.clients if name not in answers]:
-            raise ClientFailure(f"A game begins with all of its clients; {', '.join(missing)} did not answer.")
-        return answers
 
     def _standardise(self, layer: FeatureScale, server: Server) -> None:
         """Set phi's last layer by what all clients see."""
         like = torch.zeros(len(layer.mean), dtype=torch.float64)
-        answers = self._all_answer(server, "moments", Form.of({"sums": like, "squares": like}))
+        answers = server.ask_all("moments", Form.of({"sums": like, "squares": like}))
         sums = [answer.tensors["sums"] for answer in answers.values()]
         squares = [answer.tensors["squares"] for answer in answers.values()]
         layer.fit(*moments(sum(server.samples.values()), sums, squares))
@@ -186,9 +183,13 @@ class Game(Method):
     def finding(self) -> Finding | None:
         return self.found
 
+    def conclude(self, server: Server) -> Balanced | None:
+        return balance(server) if self.config.ensemble == "balanced" else None
+
     def ensemble(self, server: Server) -> Ensemble:
         players = {buffer.current.author: buffer.current.weights for buffer in self._players(server)}
-        return Ensemble(self.learnt, players, server.known.phi.weights if server.known.phi else None)
+        known = server.known
+        return Ensemble(self.learnt, players, known.phi.weights if known.phi else None, known.balance)
 
     def _move_phi(self, server: Server) -> Move:
         answers = server.ask("represent", server.clients, gradient_form(self.phi))

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from flgames.core.records import Contested
+from flgames.methods.weighting import quantile_edges
 
 SIGNIFICANT = 0.01
 """Effects differ where chance alone would make one of the columns differ so much this rarely."""
@@ -29,8 +30,6 @@ planted shortcuts and crash records were told apart."""
 
 BINS, FEW_BINS, FEW = 4, 2, 400
 """Cells of u for weights; fewer where a client has few samples."""
-
-LARGEST_WEIGHT = 10.0
 
 
 @dataclass(frozen=True)
@@ -104,59 +103,9 @@ def reliance(features: Tensor, direction: Tensor, mean: Tensor) -> float:
     return float((along * said).sum() ** 2 / whole) if whole > 0 else 0.0
 
 
-@dataclass(frozen=True)
-class Cells:
-    """Where on u a sample lies: in a quantile with two classes, with more at the class that u speaks for."""
-
-    direction: Tensor
-    edges: Tensor | None
-
-    @classmethod
-    def of(cls, features: Tensor, direction: Tensor) -> Cells:
-        """Quantiles are those of these samples."""
-        if len(direction) > 1:
-            return cls(direction, None)
-        along = (features.double() @ direction.T)[:, 0]
-        bins = BINS if len(along) >= FEW else FEW_BINS
-        edges = torch.quantile(along, torch.linspace(0, 1, bins + 1, dtype=along.dtype)[1:-1])
-        below = along[along < along.max()]  # of few values the largest must not be an edge: it would share its cell
-        return cls(direction, torch.minimum(edges, below.max()) if len(below) else edges)
-
-    def __call__(self, features: Tensor) -> Tensor:
-        along = features.double() @ self.direction.T
-        return along.argmax(1) if self.edges is None else torch.bucketize(along[:, 0].contiguous(), self.edges)
-
-
-@dataclass(frozen=True)
-class Weighting:
-    """The weight P(y) / P(y | u) of a sample of one client, capped: so weighted, labels don't depend on u.
-
-    Both are counted on the samples that it trains on; those that were held back are weighted by the same table.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from flgames.methods.fl_games.settling import Weighting
-    >>> features = torch.tensor([[0.0]] * 10 + [[1.0]] * 10)
-    >>> targets = torch.tensor([0] * 8 + [1] * 2 + [0] * 2 + [1] * 8)
-    >>> weights = Weighting.of(features, targets, torch.ones(1, 1).double(), classes=2)
-    >>> weights(features, targets)[[0, 9]]
-    tensor([0.6667, 2.0000], dtype=torch.float64)
-    """
-
-    cells: Cells
-    table: Tensor
-    """By cell and label."""
-
-    @classmethod
-    def of(cls, features: Tensor, targets: Tensor, direction: Tensor, classes: int) -> Weighting:
-        cells = Cells.of(features, direction)
-        found = cells(features)
-        count = torch.zeros(max(classes, BINS), classes, dtype=torch.float64)
-        count.index_put_((found, targets), torch.ones(len(found), dtype=torch.float64), accumulate=True)
-        given_u = (count + 1) / (count + 1).sum(1, keepdim=True)
-        overall = (count + 1).sum(0) / (count + 1).sum()
-        return cls(cells, (overall / given_u).clamp(max=LARGEST_WEIGHT))
-
-    def __call__(self, features: Tensor, targets: Tensor) -> Tensor:
-        return self.table[self.cells(features), targets]
+def edges_along(u: Tensor) -> Tensor | None:
+    """Cells of u for weights: quantiles with two classes, fewer where a client has few samples; with more classes the
+    one that u speaks for."""
+    if u.shape[1] > 1:
+        return None
+    return quantile_edges(u, BINS if len(u) >= FEW else FEW_BINS)

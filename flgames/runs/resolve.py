@@ -1,0 +1,120 @@
+"""From what a person says to settings: presets of the data, then a file, then what was given by hand."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from flgames.core.stopping.rule import NEVER, rules
+from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.own import OWN_DATA
+from flgames.data.own.roles import Kind, Roles
+from flgames.errors import UserError, unknown
+from flgames.runs import presets
+from flgames.runs.settings import EACH, Settings, checked, knobs, validated
+
+
+def resolve(given: Mapping[str, object], file: Path | None = None) -> Settings:
+    """Presets of the benchmark and variant, overridden by a TOML file, overridden by what was given by hand."""
+    chosen = (read_file(file) if file else {}) | dict(given)
+    own = chosen.get("data") is not None
+    if own and "benchmark" in chosen and chosen["benchmark"] != OWN_DATA:
+        raise UserError("`data` is instead of `benchmark`: leave one of them out.")
+    return _on_own_data(chosen) if own else _on_benchmark(chosen)
+
+
+def _has_rule(values: Mapping[str, object], usual: str) -> bool:
+    """Whether something is said of the usual rule, if only never, or another one is chosen."""
+    return usual in values or any(values.get(each.chosen_by) not in (None, NEVER) for each in rules().values())
+
+
+def _variant(chosen: Mapping[str, object]) -> str:
+    return str(chosen.get("variant", Settings.model_fields["variant"].default))
+
+
+def _on_benchmark(chosen: Mapping[str, object]) -> Settings:
+    from flgames.data.benchmarks.registry import benchmark as benchmark_of
+    from flgames.data.benchmarks.sites import Sites
+
+    for name in ("target", "group_column", "holdout"):
+        if chosen.get(name):
+            raise UserError(f"`{name}` is for data of your own: give `data` too.")
+    options = {name: value for name, value in chosen.items() if name in BenchmarkOptions.model_fields}
+    source = benchmark_of(checked(BenchmarkOptions, options))  # refuses options that this benchmark does not have
+    if isinstance(source, Sites):
+        return validated({**_implied(source.kind, chosen), **chosen, "benchmark": source.name})
+    variant, settles = _variant(chosen), _settles(chosen)
+    implied = presets.on_benchmark(source.name, variant, settles, _is_balanced(chosen))
+    values = {**_without_other_rule(implied, chosen), **chosen, "benchmark": source.name}
+    of_rules = {name for each in rules().values() for name in each.knobs()}
+    bare = validated({name: value for name, value in values.items() if name not in of_rules})
+    if not (_has_rule(values, "stop_below") or settles or _is_balanced(chosen)):
+        values |= {"stop_below": presets.stop_below(bare.source, bare.game)}
+    return validated(values)
+
+
+def _settles(chosen: Mapping[str, object]) -> bool | None:
+    """What was said of settling games, if anything: linear players are settled without one."""
+    settle = chosen.get("settle")
+    if chosen.get("predictor") == "linear":
+        return False
+    if settle is None and (_is_balanced(chosen) or chosen.get("full_batch")):
+        return False
+    return None if settle is None else settle not in ("never", False)
+
+
+def _is_balanced(chosen: Mapping[str, object]) -> bool:
+    return chosen.get("ensemble") == "balanced"
+
+
+def _implied(kind: Kind, chosen: Mapping[str, object]) -> dict[str, object]:
+    """What real data imply; of its rule nothing, if another one is chosen."""
+    predictor = chosen.get("predictor")
+    implied = presets.on_real_data(kind, _variant(chosen), str(predictor) if predictor else None, _settles(chosen))
+    if chosen.get("full_batch") or _is_balanced(chosen):
+        implied.pop("settle", None)
+    return _without_other_rule(implied, chosen)
+
+
+def _without_other_rule(implied: Mapping[str, object], chosen: Mapping[str, object]) -> dict[str, object]:
+    """What is implied, but for its rule, if another one is chosen, or if none is needed."""
+    usual = [each.chosen_by for each in rules().values() if each.chosen_by in implied]
+    idle = {name for name in usual if _has_rule(chosen, name) or _is_balanced(chosen)}
+    return {name: value for name, value in implied.items() if name not in idle}
+
+
+FOR_BENCHMARKS = ("flips", "sizes", "classes", "pixels", "sprites", "train", "draw", "states")
+
+
+def _on_own_data(chosen: Mapping[str, object]) -> Settings:
+    from flgames.data.own.files import likely_kind
+
+    for name in FOR_BENCHMARKS:
+        if name in chosen:
+            raise UserError(f"`{name}` is for benchmarks; your own data are as they are.")
+    folder = Path(str(chosen["data"]))
+    roles = Roles(target=_text(chosen, "target"), group=_text(chosen, "group_column"))
+    settings = validated({**_implied(likely_kind(folder, roles), chosen), **chosen, "benchmark": OWN_DATA})
+    if EACH in settings.holdout and not settings.holds_out_each:
+        raise UserError(f"`holdout` {EACH} is for every client in turn: name no others beside it.")
+    return settings.model_copy(update={"data": str(folder.absolute())}) if folder.exists() else settings
+
+
+def _text(chosen: Mapping[str, object], name: str) -> str | None:
+    return str(chosen[name]) if chosen.get(name) is not None else None
+
+
+def read_file(path: Path) -> dict[str, object]:
+    """Settings from a TOML file; keys are spelled as on the command line."""
+    try:
+        content = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise UserError(f"The config file {path} can't be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"The config file {path} is not TOML: {error}.") from None
+    values = {key.replace("-", "_"): value for key, value in content.items()}
+    for key in values:
+        if key not in knobs():
+            raise unknown(f"key in {path}:", key.replace("_", "-"), [name.replace("_", "-") for name in knobs()])
+    return values
