@@ -12,8 +12,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: $(STAMP)  ## play the embedded benchmark: FedAvg, then parallel F-FL Games (Smooth)
-	$(BIN)/flgames play --benchmark colored-digits --variant f-fl-games-smooth --schedule simultaneous --seeds 3 --probe-every 1
+demo: $(STAMP)  ## play the embedded benchmark: FedAvg, what could be learnt, a balanced game, and the paper's variant
+	$(BIN)/flgames play --benchmark colored-digits --variant f-fl-games-smooth --schedule simultaneous --against fedavg,no-shortcut-oracle,balanced --seeds 3
 
 test: lint  ## lint, types and tests
 	$(BIN)/python -m pytest

@@ -45,7 +45,7 @@ class Players:
 
     def logits(self, samples: PaintedSamples) -> Tensor:
         """``(samples, players, classes)``, centred."""
-        inputs, _ = samples.batch(torch.arange(LOOKED_AT))
+        inputs, _ = samples.batch(torch.arange(min(len(samples), LOOKED_AT)))
         said = []
         for buffer in self.play.server.known.players.values():
             self.module.load_state_dict(buffer.current.weights)

@@ -147,7 +147,7 @@ def test_a_folder_without_a_plan_goes_on(tmp_path: Path) -> None:
 def test_a_folder_of_own_data_without_a_plan_goes_on(tmp_path: Path) -> None:
     scans = three_hospitals(tmp_path / "scans", 4)
     own = {"data": str(scans), "holdout": "c", "rounds": 4, "against": "none", "phi_rounds": 1, "threads": 1}
-    settings = resolve(own | {"validation": 0})  # as it was
+    settings = resolve(own | {"validation": 0, "settle": "never"})  # as it was
     surveys = surveys_of(str(scans), settings.roles)
     whole, run = (RunFolder.create(tmp_path / name, settings, surveys) for name in ("whole", "run"))
     play_run(whole)

@@ -32,7 +32,7 @@ from tests.benchmarks import make_small
 NAMES = [
     "table-accuracy", "table-rounds", "table-stopping", "table-initialisation", "table-phi", "table-classes",
     "table-clients", "figure-clients", "figure-memory", "figure-fast", "figure-exact-response",
-    "figure-participation", "figure-lime", "figure-datasets",
+    "figure-participation", "figure-lime", "settled-games", "figure-settling", "figure-datasets",
 ]  # fmt: skip
 """Tables and figures of the paper."""
 
@@ -212,7 +212,7 @@ def test_every_name_runs_and_leaves_its_files(everything: tuple[Path, str], name
         assert len(records) == len(EXPERIMENTS[name].cases(Scope(quick=True)))
         assert {record["seeds"] for record in records} == {"1"}
     assert (out / f"quick-{name}.png").exists() == (
-        name.startswith("figure") or name in ("table-accuracy", "table-stopping")
+        name.startswith("figure") or name in ("table-accuracy", "table-stopping", "settled-games")
     )
 
 

@@ -128,18 +128,17 @@ def read(client: str, path: Path) -> Image.Image:
         with Image.open(path, formats=FORMATS) as image:
             image.load()
             upright = ImageOps.exif_transpose(image)
-            if upright.mode.startswith("I"):
-                return upright
-            if upright.mode == "F":
-                raise UserError(f"{client}: {path} has pixels with fractions: write them as whole numbers.")
-            if upright.has_transparency_data:
-                front = upright.convert("RGBA")
-                behind = Image.new("RGBA", front.size, "white")
-                flat = Image.alpha_composite(behind, front)
-                return flat.convert("L" if upright.mode == "LA" else "RGB")
-            return upright.convert("L" if upright.mode in ("1", "L") else "RGB")
     except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError):
         raise UserError(f"{client}: {path} can't be read as {', '.join(FORMATS)}.") from None
+    if upright.mode.startswith("I"):
+        return upright
+    if upright.mode == "F":
+        raise UserError(f"{client}: {path} has pixels with fractions: write them as whole numbers.")
+    if upright.has_transparency_data:
+        front = upright.convert("RGBA")
+        flat = Image.alpha_composite(Image.new("RGBA", front.size, "white"), front)
+        return flat.convert("L" if upright.mode == "LA" else "RGB")
+    return upright.convert("L" if upright.mode in ("1", "L") else "RGB")
 
 
 def _capped(size: tuple[int, int]) -> tuple[int, int]:

@@ -11,7 +11,6 @@ from flgames.core.knobs import GAME, LATER, PHI, RESPONSE, SETTLING, LocalSteps,
 Representation = Literal["fixed", "variable"]
 Schedule = Literal["clockwise", "simultaneous", "random"]
 MemoryMode = Literal["history", "paper", "normalised"]
-Settle = Literal["never", "auto", "always"]
 EnsembleKind = Literal["uniform", "balanced"]
 
 
@@ -26,6 +25,9 @@ def _check_settle(value: object) -> object:
     """In Python settling is also simply on or off."""
     return {True: "auto", False: "never"}[value] if isinstance(value, bool) else value
 
+
+Settle = Annotated[Literal["never", "auto", "always"], BeforeValidator(_check_settle)]
+"""Whether samples are weighted: never, where clients differ by more than chance, or always."""
 
 PhiEvery = Annotated[int | Literal["sweep"], BeforeValidator(_check_phi_every)]
 """Predictor rounds between two moves of phi, or "sweep": until all players have moved."""
@@ -81,7 +83,7 @@ class FLGamesConfig(BaseModel):
         "the paper, so much that the ensemble is equally good at all training clients, whatever round ended the game.",
         json_schema_extra=GAME | LATER,
     )
-    settle: Annotated[Settle, BeforeValidator(_check_settle)] = Field(
+    settle: Settle = Field(
         default="never",
         description="Not in the paper: weight samples so that what the clients disagree about tells nothing. Linear "
         "players are compared before the game, and it is played on weighted samples; other players disagree in a game, "
