@@ -167,10 +167,10 @@ def test_an_epoch_has_each_sample_as_often_as_its_weight_says() -> None:
 # Games. A shortcut that differs between clients, beside a truth with a quarter of mistakes.
 
 
-def site(samples: int, flip: float, seed: int, classes: int = 2) -> ArraySamples:
+def site(samples: int, flip: float, seed: int, classes: int = 2, noise: float = 0.25) -> ArraySamples:
     draw = np.random.default_rng(seed)
     truth = draw.integers(0, classes, samples)
-    labels = np.where(draw.random(samples) < 0.25, (truth + 1) % classes, truth)
+    labels = np.where(draw.random(samples) < noise, (truth + 1) % classes, truth)
     codes = np.where(draw.random(samples) < flip, (labels + 1) % classes, labels)
     if classes == 2:
         columns = np.stack([2.0 * codes - 1, 2.0 * truth - 1, draw.normal(size=samples)], 1)
@@ -180,8 +180,8 @@ def site(samples: int, flip: float, seed: int, classes: int = 2) -> ArraySamples
     return ArraySamples(torch.from_numpy(columns).float(), torch.from_numpy(labels).long())
 
 
-def sites(*flips: float, samples: int = 1500, classes: int = 2) -> dict[str, Samples]:
-    return {"abcdef"[seed]: site(samples, flip, seed, classes) for seed, flip in enumerate(flips)}
+def sites(*flips: float, samples: int = 1500, classes: int = 2, noise: float = 0.25) -> dict[str, Samples]:
+    return {"abcdef"[seed]: site(samples, flip, seed, classes, noise) for seed, flip in enumerate(flips)}
 
 
 class Heard(LocalFederation):
@@ -245,6 +245,14 @@ def test_a_shortcut_is_found_weighted_away_and_not_learnt() -> None:
     assert finding.effective == pytest.approx({"a": 4 * 0.2 * 0.8, "b": 4 * 0.05 * 0.95}, abs=0.12)
     assert accuracy(play, site(3000, 0.9, 9)) > 0.65, "75% is possible, and the shortcut has 10%"
     assert play.server.effective == finding.judged, "a standard error knows how many samples are left"
+
+
+def test_a_truth_that_is_stronger_than_the_shortcut_is_kept() -> None:
+    """Players agree on the truth, so that it is not in u, whether samples are weighted or not."""
+    elsewhere = site(3000, 0.9, 9, noise=0.02)
+    for settle in ("auto", "always"):
+        play = played(settled(sites(0.3, 0.2, noise=0.02), training=40, settle=settle))
+        assert accuracy(play, elsewhere) > 0.95, "98% is possible"
 
 
 @pytest.mark.parametrize("flips", [(0.1, 0.1), (0.5, 0.5)])
