@@ -68,7 +68,9 @@ class Client:
     batches: BatchStream
     """What it trains on, for those who draw mini-batches."""
     weights: Tensor
-    """Of the samples that it trains on, where they don't count alike: :meth:`weigh_samples`."""
+    judged_weights: Tensor
+    """Of the samples that it trains on, and of those that it is judged by, where they don't count alike:
+    :meth:`weigh_samples`."""
 
     def __init__(self, site: Site, architecture: Architecture, memory: int = 0) -> None:
         self.site = site
@@ -171,7 +173,7 @@ class Client:
 
     def weigh_samples(self, train: Tensor, judged: Tensor) -> None:
         """From now on draw batches, and count samples, by weights. They never leave this client."""
-        self.weights = train
+        self.weights, self.judged_weights = train, judged
         self.batches = self.batches.weighted(train)
         fair = Subset(self.judged.features.samples, resampled(judged))
         self.counted = LogitCache(self._features_of(fair), self.frozen_predictor)

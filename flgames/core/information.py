@@ -79,9 +79,9 @@ class InformationSet:
 
     def drop_history(self) -> None:
         """Keep of everybody what is played now: nobody will be answered any more."""
-        self.capacity = 0
         for buffer in self.buffers.values():
-            buffer.played = deque([buffer.current] if buffer.played else [], maxlen=1)
+            while len(buffer.played) > 1:
+                buffer.played.popleft()
 
     def ensemble(self, architecture: Architecture) -> Ensemble:
         """w_av o phi of what is played now, as one module."""

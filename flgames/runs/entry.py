@@ -98,9 +98,10 @@ class Entry(BaseModel):
         Defaults of an entry are left out: an option that a later version adds changes no entry that does without it.
         Those of configuration and network are in, because they are values. The words are those of the first keys.
         """
-        apart = {"slug", "title", "config", "network", "rule", "phi_config"}
+        apart = {"slug", "title", "config", "network", "players", "rule", "phi_config"}
         decides: dict[str, object] = self.model_dump(mode="json", exclude=apart, exclude_defaults=True)
         decides |= self.rule.values() if self.rule else {}
+        decides |= {"players": self.players.model_dump(mode="json")} if self.players else {}
         return decides | {"rules": self._rules(), "network": self.network.model_dump(mode="json")}
 
     def _rules(self) -> dict[str, Plain]:

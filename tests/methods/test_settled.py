@@ -123,9 +123,26 @@ def test_u_is_cut_where_clients_differ_and_nowhere_else() -> None:
 
 @pytest.mark.parametrize("flips", [(0.1, 0.1), (0.5, 0.5), (0.2, 0.2, 0.2)])
 def test_equal_shortcuts_and_none_give_no_reason(flips: tuple[float, ...]) -> None:
-    found = [difference(binned(1000, flips, seed=seed)) for seed in range(60)]
-    assert sum(each.is_sure for each in found) <= 3, "chance alone does this in one or two of a hundred"
-    assert all(bool(each.cuts) == each.is_sure for each in found)
+    """Whether one cut is tested on samples that did not choose it, or all cuts are on those that did."""
+    for back in (True, False):
+        found = [
+            difference(binned(1000, flips, seed=seed), binned(300, flips, seed=1000 + seed) if back else None)
+            for seed in range(60)
+        ]
+        assert sum(each.is_sure for each in found) <= 3, "chance alone does this in one or two of a hundred"
+        assert all(bool(each.cuts) == each.is_sure for each in found)
+
+
+def test_where_training_samples_differ_by_heart_held_back_ones_decide() -> None:
+    """Players know their own samples: there u tells different things where it tells nothing elsewhere."""
+    by_heart = binned(3000, (0.2, 0.1))
+    assert difference(by_heart).is_sure
+    assert not difference(by_heart, binned(1000, (0.5, 0.5))).is_sure
+    assert difference(by_heart, binned(1000, (0.2, 0.1))).cuts == (10,)
+
+
+def test_one_client_that_holds_something_back_is_no_reason() -> None:
+    assert difference(binned(3000, (0.2, 0.1)), binned(500, (0.2,))).p == 1.0
 
 
 def test_few_samples_are_no_reason() -> None:
@@ -144,6 +161,8 @@ def test_more_classes_are_compared_by_the_class_that_u_speaks_for() -> None:
     assert difference_of_classes(spoken(0.3, 0.1)).is_sure
     assert not difference_of_classes(spoken(0.2, 0.2)).is_sure
     assert difference_of_classes(spoken(0.3, 0.1)).freedom == 4
+    sparse = spoken(0.3, 0.1) * (torch.eye(3) + torch.eye(3).roll(1, 1))
+    assert difference_of_classes(sparse).freedom == 1, "of three codes, each with two labels, one ratio is left"
 
 
 # Weighted epochs.
@@ -286,7 +305,7 @@ def test_weights_never_leave() -> None:
     play = played(settled(sites(0.2, 0.05)))
     for ask, answer in heard(play).log:
         sizes = {tensor.numel() for tensor in answer.tensors.values()}
-        samples = {1500, 1200, 300}
+        samples = {1500, 1200, 300}  # all, those that are trained on, those that are held back
         assert not sizes & samples, f"{ask.task} tells nothing of every sample"
     tasks = [ask.task for ask, _ in heard(play).log]
     assert {"disagree", "place", "tabulate", "weigh"} <= set(tasks)
@@ -383,8 +402,9 @@ def test_nothing_is_held_back() -> None:
 
 def test_histories_are_dropped_when_the_game_is_over() -> None:
     play = played(settled(sites(0.2, 0.05), memory=5))
-    kept = {name: len(buffer.played) for name, buffer in play.server.known.buffers.items()}
-    assert kept == {"a": 1, "b": 1, CONTESTED: 1, MODEL: 1}
+    kept = {name: len(buffer.played) for name, buffer in play.server.known.players.items()}
+    assert kept == {"a": 1, "b": 1}
+    assert MODEL in play.server.known.buffers
     evidence = play.method.evidence(play.server)
     assert {name.split("/")[0] for name in evidence} == {"player", "contested"}
     assert PHI not in evidence

@@ -458,7 +458,7 @@ def test_weights_of_samples_never_leave_a_client() -> None:
         assert fewest == 120
         assert numbers_in(answer) < fewest, f"{ask.task} answers with less than a number a sample"
     weighed = [answer for _, ask, answer in heard if ask.task == "weigh"]
-    assert all((answer.tensors, set(answer.numbers)) == ({}, {"effective"}) for answer in weighed)
+    assert all((answer.tensors, set(answer.numbers)) == ({}, {"effective", "judged"}) for answer in weighed)
 
 
 @pytest.mark.parametrize("schedule", ["simultaneous", "clockwise"])

@@ -134,7 +134,9 @@ class FLGamesClient(Client):
         """Weight this client's samples so that what is contested tells nothing; the share that is left, as weights
         count them. The weights never leave it."""
         self._settle(sign)
-        return Answer(numbers={"effective": effective_share(self.weights)})
+        return Answer(
+            numbers={"effective": effective_share(self.weights), "judged": effective_share(self.judged_weights)}
+        )
 
     def _settle(self, sign: int) -> None:
         """From now on draw batches, and count samples, by weights."""

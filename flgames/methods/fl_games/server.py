@@ -124,13 +124,19 @@ class Game(Method):
         along, against = (sum(answer.numbers[way] for answer in answers.values()) for way in ("along", "against"))
         sure = bool(differing.contested) and relied >= RELIED_ON
         settled = (sure or self.config.settle == "always") and bool(differing.direction.any())
-        effective: dict[str, float] = {}
+        left: dict[str, dict[str, float]] = {"effective": {}, "judged": {}}
         if settled:
             self.sign = 1 if along >= against else -1
-            weighed = server.ask_all("weigh", Form(numbers=("effective",)), sign=self.sign)
-            effective = {name: float(answer.numbers["effective"]) for name, answer in weighed.items()}
-            server.effective = {name: effective[name] for name in server.judged}
-        self.found = Finding(contested=differing.contested, reliance=relied, settled=settled, effective=effective)
+            weighed = server.ask_all("weigh", Form(numbers=tuple(left)), sign=self.sign)
+            left = {each: {name: float(answer.numbers[each]) for name, answer in weighed.items()} for each in left}
+            server.effective = {name: share for name, share in left["judged"].items() if name in server.judged}
+        self.found = Finding(
+            contested=differing.contested,
+            reliance=relied,
+            settled=settled,
+            effective=left["effective"],
+            judged=left["judged"],
+        )
 
     def _standardise(self, layer: FeatureScale, server: Server) -> None:
         """Set phi's last layer by what all clients see."""

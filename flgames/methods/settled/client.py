@@ -61,15 +61,19 @@ class SettledClient(Client):
         return Answer({"apart": apart(self._logits(self.player.cache)[0])})
 
     def place(self, bins: int) -> Answer:
-        """Where u lies on the samples that models are judged by: so many quantiles."""
-        return Answer({"edges": quantile_edges(self._u(self.player.judged)[0], bins)})
+        """Where u lies on the samples that it trains on: so many quantiles."""
+        return Answer({"edges": quantile_edges(self._u(self.player.cache)[0], bins)})
 
     def tabulate(self, sign: int) -> Answer:
-        """How often every label comes with every bin of u, on the samples that models are judged by."""
-        u, targets = self._u(self.player.judged)
+        """How often every label comes with every bin of u, on the samples that it trains on and on those that models
+        are judged by."""
+        return Answer({"train": self._table(self.player.cache, sign), "judged": self._table(self.player.judged, sign)})
+
+    def _table(self, cache: LogitCache, sign: int) -> Tensor:
+        u, targets = self._u(cache)
         edges, classes = self._told.get("edges"), classes_of(u)
         bins = classes if edges is None else len(edges) + 1
-        return Answer({"counts": counted(cells_of(sign * u, edges), targets, bins, classes)})
+        return counted(cells_of(sign * u, edges), targets, bins, classes)
 
     def weigh(self) -> Answer:
         """What u tells of the labels, on the samples that models are judged by, and what weights would leave of it."""
@@ -87,7 +91,8 @@ class SettledClient(Client):
 
     @property
     def _told(self) -> Weights:
-        return self.player.known.buffers[CONTESTED].current.weights
+        told = self.player.known.buffers[CONTESTED].current.weights
+        return {name: tensor.cpu() for name, tensor in told.items()}
 
     def _be_weighted(self) -> None:
         """Train and count by weights from now on, if that was decided."""

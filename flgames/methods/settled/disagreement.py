@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 SIGNIFICANT = 0.01
-"""Clients differ where chance alone would make them differ so much this rarely, whatever cut of u is looked at."""
+"""Clients differ where chance alone would make them differ so much this rarely."""
 
 MOST_CELLS = 8
 
@@ -26,10 +26,10 @@ FINER = 100
 """Edges around a cut, when it is looked at closely."""
 
 CUTS = 50
-"""So many independent cuts are looked at, however fine the bins: neighbouring cuts tell nearly the same."""
+"""So many independent cuts there are, however fine the bins: neighbouring cuts tell nearly the same."""
 
-FITTED = 30
-"""Passes of iterative proportional fitting: tables of two cells have long converged."""
+FITTED, MORE_FITTED = 30, 300
+"""Passes of iterative proportional fitting: tables of two cells have long converged, those of many have then too."""
 
 
 def centred(logits: Tensor) -> Tensor:
@@ -85,7 +85,7 @@ def interaction(counts: Tensor) -> Tensor:
     0.0
     """
     fitted = torch.ones_like(counts)
-    for _ in range(FITTED):
+    for _ in range(FITTED if counts.shape[-2] == 2 else MORE_FITTED):
         for dim in (-3, -2, -1):
             wanted, there = counts.sum(dim, keepdim=True), fitted.sum(dim, keepdim=True)
             fitted = fitted * torch.where(there > 0, wanted / there, 0.0)
@@ -99,7 +99,7 @@ class Difference:
     statistic: float
     freedom: int
     p: float
-    cuts: tuple[int, ...]
+    cuts: tuple[int, ...] = ()
     """Between which bins u is cut into cells; none where clients don't differ."""
 
     @property
@@ -107,22 +107,30 @@ class Difference:
         return self.p < SIGNIFICANT
 
 
-def difference(counts: Tensor) -> Difference:
+def difference(train: Tensor, judged: Tensor | None = None) -> Difference:
     """Cut u where clients differ most in what its two sides tell, as long as they differ by more than chance.
 
-    ``counts[client, bin, label]`` are of common bins of u. So cells are as coarse as clients allow: inside a cell they
-    agree, and what they agree on is not weighted away.
+    ``train[client, bin, label]`` are counts of common bins of u, on samples that were trained on: they choose where to
+    cut. ``judged`` are the same of samples that were held back: they say whether it is chance. Players know their own
+    samples, so that on those clients always differ a little. Without ``judged``, chance is given as many tries as there
+    are cuts.
+
+    So cells are as coarse as clients allow: inside a cell they agree, and what they agree on is not weighted away.
     """
-    clients, bins, classes = counts.shape
-    freedom = (clients - 1) * (classes - 1)
+    freedom = (len(train if judged is None else judged) - 1) * (train.shape[2] - 1)
+    tries = min(train.shape[1] - 1, CUTS) if judged is None else 1
+    counts = train if judged is None else judged
     cuts: list[int] = []
     first: tuple[float, float] | None = None
     while len(cuts) + 1 < MOST_CELLS:
-        found = max(_candidates(counts, cuts), default=None)
+        found = max(_candidates(train, cuts), default=None)
         if found is None:
             break
-        statistic, cut = found
-        p = min(1.0, tail(statistic, freedom) * min(bins - 1, CUTS))  # of all cuts this is the most telling
+        _, cut = found
+        low, high = (max([0, *(c for c in cuts if c < cut)]), min([train.shape[1], *(c for c in cuts if c > cut)]))
+        sides = torch.stack([counts[:, low:cut].sum(1), counts[:, cut:high].sum(1)], 1)
+        statistic = float(interaction(sides))
+        p = min(1.0, tail(statistic, freedom) * tries)
         first = first or (statistic, p)
         if p >= SIGNIFICANT:
             break
@@ -175,13 +183,17 @@ def most_telling(counts: Tensor) -> int:
 
 def difference_of_classes(counts: Tensor) -> Difference:
     """The same with more than two classes, where the cell of a sample is the class that u speaks for."""
-    clients, cells, classes = counts.shape
-    freedom = (clients - 1) * (cells - 1) * (classes - 1)
+    seen = counts.sum(0) > 0
+    cells, labels = int(seen.any(1).sum()), int(seen.any(0).sum())
+    # Pairs that no client has are no evidence: of five colours, each with two labels, one ratio is left to differ.
+    freedom = (len(counts) - 1) * max(0, int(seen.sum()) - cells - labels + 1)
     statistic = float(interaction(counts))
-    return Difference(statistic, freedom, tail(statistic, freedom), ())
+    return Difference(statistic, freedom, tail(statistic, freedom))
 
 
 def tail(statistic: float, freedom: int) -> float:
-    """How often chi square is larger than this."""
+    """How often chi square is larger than this; where nothing is free to differ, always."""
+    if freedom < 1:
+        return 1.0
     half = torch.tensor([freedom / 2, max(statistic, 0.0) / 2], dtype=torch.float64)
     return float(torch.special.gammaincc(half[0], half[1]))

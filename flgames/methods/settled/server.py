@@ -79,7 +79,7 @@ class Settled(Method):
         )
         # Clients need every player's logits, not only what opponents say together.
         makes = Game if config.found_by == "game" else LocalMean
-        self.game = makes(replace(players or architecture.joined(), linear=False), game)
+        self.game = makes(replace((players or architecture).joined(), linear=False), game)
         self.training: FedAvg | FedSGD = (
             FedAvg(
                 architecture,
@@ -111,36 +111,35 @@ class Settled(Method):
         return self.training.round(server, round_ - last, seed)
 
     def _settle(self, server: Server) -> None:
-        """Find u, see whether clients differ about it, and have samples weighted where they do."""
+        """Find u, see whether clients differ about it, and have samples weighted where they do. Who is away now weights
+        its samples when it is back."""
         server.known.drop_history()
         players = len(server.clients)
         like = torch.zeros(players, players, dtype=torch.float64)
-        told = server.ask_all("disagree", Form.of({"apart": like}))
+        told = server.ask("disagree", server.clients, Form.of({"apart": like}))
         u = {"direction": furthest(torch.stack([answer.tensors["apart"] for answer in told.values()]).sum(0))}
         self._publish(server, u)
-        always = self.config.settle == "always"
-        differs, u = self._cut(server, u, always) if server.classes == 2 else self._speak(server, u)
-        settled = (differs.is_sure or always) and self.config.settle != "never"
+        differs, u = self._cut(server, u) if server.classes == 2 else self._speak(server, u)
+        settled = {"auto": differs.is_sure, "always": True, "never": False}[self.config.settle]
         self._publish(server, u | {"weighted": torch.tensor([int(settled)])})
         self._look(server, differs, settled, u["direction"])
 
-    def _cut(self, server: Server, u: Weights, always: bool) -> tuple[Difference, Weights]:
+    def _cut(self, server: Server, u: Weights) -> tuple[Difference, Weights]:
         """With two classes: common bins of u, and where it is cut into cells."""
-        each = max(FEWEST_BINS, min(MOST_BINS, BINS // len(server.judged)))
+        each = max(FEWEST_BINS, min(MOST_BINS, BINS // len(server.clients)))
         form = Form({"edges": (torch.float64, torch.Size((each - 1,)))})
-        told = server.ask_all("place", form, tuple(server.judged), bins=each)
-        edges = torch.cat([answer.tensors["edges"] for answer in told.values()])
-        grid = sorted(set(edges.tolist()))
-        counts = self._binned(server, u, grid)
-        differs = difference(counts)
-        cuts = differs.cuts or ((most_telling(counts),) if always else ())
-        if cuts:  # once more, closely: where most samples weigh little, a few on the wrong side weigh much
-            grid = finer(grid, cuts)
-            counts = self._binned(server, u, grid)
-            cuts = difference(counts).cuts or (most_telling(counts),)
+        told = server.ask("place", server.clients, form, bins=each)
+        grid = sorted({edge for answer in told.values() for edge in answer.tensors["edges"].tolist()})
+        train, judged = self._binned(server, u, grid)
+        differs = difference(train, judged)
+        cuts = differs.cuts or (most_telling(train),)
+        # Once more, closely: where most samples weigh little, a few on the wrong side weigh much.
+        grid = finer(grid, cuts)
+        train, judged = self._binned(server, u, grid)
+        cuts = (differs.cuts and difference(train, judged).cuts) or (most_telling(train),)
         return differs, u | {"edges": torch.tensor([grid[cut - 1] for cut in cuts], dtype=torch.float64)}
 
-    def _binned(self, server: Server, u: Weights, grid: Sequence[float]) -> Tensor:
+    def _binned(self, server: Server, u: Weights, grid: Sequence[float]) -> tuple[Tensor, Tensor | None]:
         self._publish(server, u | {"edges": torch.tensor(grid, dtype=torch.float64)})
         return self._counts(server, len(grid) + 1)
 
@@ -148,23 +147,27 @@ class Settled(Method):
         """With more classes: the cell of a sample is the class that u speaks for, by the sign that is more often
         right."""
         counts = {sign: self._counts(server, server.classes, sign) for sign in (1, -1)}
-        sign = max(counts, key=lambda sign: float(counts[sign].sum(0).diagonal().sum()))
-        return difference_of_classes(counts[sign]), {"direction": sign * u["direction"]}
+        sign = max(counts, key=lambda sign: float(counts[sign][0].sum(0).diagonal().sum()))
+        train, judged = counts[sign]
+        differs = difference_of_classes(train if judged is None else judged)
+        return differs, {"direction": sign * u["direction"]}
 
     def _publish(self, server: Server, contested: Weights) -> None:
         known = server.known.buffers.get(CONTESTED)
         server.publish(Action(CONTESTED, known.current.version + 1 if known else 1, contested))
 
-    def _counts(self, server: Server, bins: int, sign: int = 1) -> Tensor:
-        """``[client, bin, label]``, on the samples that models are judged by."""
-        form = Form({"counts": (torch.float64, torch.Size((bins, server.classes)))})
-        told = server.ask_all("tabulate", form, tuple(server.judged), sign=sign)
-        return torch.stack([answer.tensors["counts"] for answer in told.values()])
+    def _counts(self, server: Server, bins: int, sign: int = 1) -> tuple[Tensor, Tensor | None]:
+        """``[client, bin, label]``, on samples that were trained on, and on those that were held back, if some were."""
+        table = (torch.float64, torch.Size((bins, server.classes)))
+        told = server.ask("tabulate", server.clients, Form({"train": table, "judged": table}), sign=sign)
+        train = torch.stack([answer.tensors["train"] for answer in told.values()])
+        back = [answer.tensors["judged"] for name, answer in told.items() if name in server.judged]
+        return train, torch.stack(back) if server.holds_back and back else None
 
     def _look(self, server: Server, differs: Difference, settled: bool, direction: Tensor) -> None:
         """What u tells at every client, and what weights leave of it."""
         numbers = ("told", "left", "effective", "judged")
-        told = server.ask_all("weigh", Form(numbers=numbers))
+        told = server.ask("weigh", server.clients, Form(numbers=numbers))
         by_name = {number: {name: float(each.numbers[number]) for name, each in told.items()} for number in numbers}
         self.found = Finding(
             settled=settled,
