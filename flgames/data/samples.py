@@ -195,11 +195,6 @@ class WeightedStream(BatchStream):
         super().__init__(len(weights), batch_size, seed, client, purpose)
         self.weights = weights.double().cpu()
 
-    @property
-    def effective(self) -> float:
-        """The share of samples that is left, as weights count them."""
-        return effective_share(self.weights)
-
     def _epoch(self, number: int) -> np.ndarray:
         if number in self._epochs:
             return self._epochs[number]

@@ -23,7 +23,7 @@ from flgames.data.samples import Samples
 from flgames.errors import UserError
 from flgames.methods.fedavg import FedAvg
 from flgames.models.architecture import Architecture, MakesOptimiser, Weights, phi_of
-from flgames.models.linear import linear_predictor
+from flgames.models.linear import is_linear, linear_predictor
 from flgames.models.networks import CNN, MLP, Linear, PooledCNN
 from flgames.runs.entries import pretraining
 from flgames.runs.settings import Settings
@@ -107,11 +107,28 @@ def architecture(
     return Architecture(player, phi, loss, optimiser, phi_optimiser)
 
 
-def players(given: Module | None, input_shape: tuple[int, ...], network: Architecture, classes: int) -> Architecture:
-    """What plays a game that is settled: the module that was given, on the inputs, or else the paper's perceptron."""
-    default = MLP().architecture(input_shape, classes)
-    makes = default.predictor if given is None else _factory(given, math.prod(input_shape))
-    return Architecture(makes, loss=network.loss)
+def is_linear_on(predictor: Module | str | None, input_shape: tuple[int, ...]) -> bool:
+    """Whether a predictor on the inputs is one linear layer."""
+    if predictor is None or isinstance(predictor, str):
+        return predictor != "mlp"
+    return is_linear(_factory(predictor, math.prod(input_shape))())
+
+
+def players(
+    given: Module | None,
+    input_shape: tuple[int, ...],
+    network: Architecture,
+    classes: int,
+    ready: nn.Module | None = None,
+) -> Architecture:
+    """What plays a game that is settled: the module that was given, on the inputs, or else the paper's perceptron;
+    ``ready`` standardises the inputs for that."""
+    if given is not None:
+        return Architecture(_factory(given, math.prod(input_shape)), loss=network.loss)
+    perceptron = MLP().architecture(input_shape, classes).predictor
+    if ready is None:
+        return Architecture(perceptron, loss=network.loss)
+    return Architecture(lambda: nn.Sequential(copy.deepcopy(ready), perceptron()), loss=network.loss)
 
 
 def check_outputs(modules: Architecture, samples: Mapping[str, Samples], classes: int) -> None:

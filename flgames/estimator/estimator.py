@@ -41,9 +41,11 @@ from flgames.methods.settled.config import SettledConfig
 from flgames.methods.settled.server import Settled
 from flgames.models.architecture import Architecture, MakesOptimiser
 from flgames.models.ensemble import Ensemble
-from flgames.models.linear import is_linear
 from flgames.models.standardise import Standardise
+from flgames.runs.presets import BALANCED
 from flgames.runs.settings import Settings, check_game, checked, choose_rule
+
+_CHOOSING = tuple(each.chosen_by for each in rules().values() if each.chooses_round)
 
 NOT_SAVED = ("representation", "predictor", "players", "optimiser", "phi_optimiser", "callbacks", "class_weight")
 """What has no plain value."""
@@ -164,11 +166,13 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # were fitted before would get other bits.
         ready = Standardise(layout.shape).fit(*pooled_moments(surveys)) if self.representation is None else None
         self._set_up(layout.shape, labels, ready)
+        # Modules of one's own are given raw inputs; the perceptrons that find a shortcut for them need others.
+        self._players_ready = None if ready else Standardise(layout.shape).fit(*pooled_moments(surveys))
         samples = {name: LaidOut.of(each, layout, self._ready) for name, each in records.items()}
         modules = self._modules(build.class_weights(self.class_weight, surveys, labels))
         build.check_outputs(modules, samples, len(labels))
         told = {name: getattr(self, name) for name in OF_A_RUN}
-        left = self._implied(modules)
+        left = self._implied()
         run = checked(Settings, {name: left.get(name) if each is None else each for name, each in told.items()})
         self._play(modules, samples, run, progress)
         return self
@@ -177,7 +181,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device = chosen_device(run.device)
         method = self._method(modules, samples, run, device)
         warm_start = method.warm_start({name: len(each) for name, each in samples.items()})
-        rule = self._rule(modules)
+        rule = self._rule()
         if rule and rule.chooses_round:  # it must see a round that it can choose
             warm_start = min(warm_start, run.rounds - 1)
         federation = LocalFederation.of(method, samples, run.seed, device, run.validation)
@@ -202,7 +206,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise UserError(
                     f"rounds={run.rounds} leave none for training after the game's settle_after={config.settle_after}."
                 )
-            players = build.players(self.players, self.input_shape_, modules, len(self._numbers))
+            players = build.players(self.players, self.input_shape_, modules, len(self._numbers), self._players_ready)
             build.check_outputs(players, samples, len(self._numbers))
             return Settled(modules, config, players)
         if self.players is not None:
@@ -269,7 +273,9 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         passed = {"representation": representation, "predictor": predictor}
         given = {name: module for name, module in passed.items() if module is not None}
         params = saved["params"]
-        if "settle" not in params and params["predictor"] is None and "predictor" not in saved["own modules"]:
+        if "settle_after" not in params and params.get("settle") is None and len(saved["input shape"]) == 3:
+            params |= {"settle": "never"}  # images were not settled before
+        elif "settle" not in params and params["predictor"] is None and "predictor" not in saved["own modules"]:
             params |= {"predictor": "mlp"} if len(saved["input shape"]) == 1 else {}  # what None meant before
         model = cls(**params | given)
         model.result_ = GameResult.model_validate(saved["result"])
@@ -319,24 +325,34 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _settles_games(self) -> bool:
         """Whether a game is settled, and a network trained after it; linear players on tables are settled without."""
         if self.settle is None:
-            return self._is_default_images and not self.full_batch and self.ensemble != "balanced"
-        on_inputs = self.representation is None and len(self.input_shape_) != 3
-        return self.settle not in ("never", False) and not (on_inputs and self.predictor in (None, "linear"))
+            plain = self.optimiser is None and self.phi_optimiser is None and not (self.fast or self.full_batch)
+            return self._is_default_images and plain and self.ensemble != "balanced"
+        return self.settle not in ("never", False) and not self._is_linear
 
-    def _implied(self, modules: Architecture) -> dict[str, object]:
+    @property
+    def _is_linear(self) -> bool:
+        """Whether players are one linear layer on the inputs."""
+        if self.representation is not None or self._is_default_images:
+            return False
+        return build.is_linear_on(self.predictor, self.input_shape_)
+
+    def _implied(self) -> dict[str, object]:
         """What the data and the players imply for all that is left to them."""
         kind: Kind = "images" if len(self.input_shape_) == 3 else "table"
-        linear = self.representation is None and is_linear(modules.predictor())
-        return implied(kind, "linear" if linear else "mlp", self._settles_games)
+        found = implied(kind, "linear" if self._is_linear else "mlp", self._settles_games)
+        if self.ensemble == "balanced":  # it needs no lucky round, and samples that players don't know by heart
+            needed = {name: value for name, value in found.items() if name not in ("settle", *_CHOOSING)}
+            return {**needed, **BALANCED}
+        return found
 
     def _config(self, modules: Architecture) -> FLGamesConfig | SettledConfig:
         if self._settles_games:
-            return self._settled_config(modules)
+            return self._settled_config()
         phi = modules.representation()
         learnt = not self._is_default_images and any(parameter.requires_grad for parameter in phi.parameters())
         if self.fast and not learnt:
             raise UserError("fast moves phi by full-batch gradients, and here phi has nothing to learn.")
-        default = parameters() | self._implied(modules)
+        default = parameters() | self._implied()
         given = {name: getattr(self, name) for name in FLGamesConfig.model_fields if name in parameters()}
         values = {name: default.get(name) if value is None else value for name, value in given.items()}
         if self.settle is None and (self.full_batch or values["settle"] is None):
@@ -345,26 +361,30 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             values["phi_batches"] = "all"
         config = checked(FLGamesConfig, values | {"representation": "variable" if learnt else "fixed"})
         check_game(config)
-        if config.settle != "never" and not is_linear(modules.predictor()):
-            raise UserError("`settle` of modules that are not linear trains them after a game: it can't be had here.")
         return config
 
-    def _settled_config(self, modules: Architecture) -> SettledConfig:
-        default = parameters() | self._implied(modules)
+    def _settled_config(self) -> SettledConfig:
+        for name in ("optimiser", "phi_optimiser", "fast"):
+            if getattr(self, name):
+                raise UserError(f"`{name}` is for games that are not settled: leave it out, or `settle`.")
+        default = parameters() | self._implied()
         given = {name: getattr(self, name) for name in SettledConfig.model_fields if name in parameters()}
         values = {name: default.get(name) if value is None else value for name, value in given.items()}
         config = checked(SettledConfig, values | {"representation": "fixed"})
         check_game(config)
         return config
 
-    def _rule(self, modules: Architecture) -> StoppingRule | None:
+    def _rule(self) -> StoppingRule | None:
         """The rule that the parameters choose, if they say anything of one; or else the one that the data imply."""
         names = [name for each in rules().values() for name in each.knobs()]
         values = {name: getattr(self, name) for name in names}
         if all(values[each.chosen_by] is None for each in rules().values()):
-            default = self._implied(modules)
+            default = self._implied()
             values |= {each.chosen_by: default.get(each.chosen_by) for each in rules().values()}
-        return choose_rule(values)
+        rule = choose_rule(values)
+        if rule and rule.chooses_round and self.ensemble == "balanced":
+            raise UserError("`ensemble` balanced needs no rule that chooses a round: leave `early` and `patience` out.")
+        return rule
 
     def _finish(self, play: Play, rounds: int) -> None:
         self.result_ = play.result(self.history_)

@@ -35,11 +35,6 @@ class Disagreement:
         logits = torch.stack([player(features) for player in self.players.players], 1)
         return along(centred(logits), self.direction)
 
-    def strength(self, inputs: Tensor) -> Tensor:
-        """One number a sample: u, or with more classes how far the class that it speaks for is ahead."""
-        u = self(inputs)
-        return u[:, 0] if u.shape[1] == 1 else u.max(1).values
-
     def on(self, size: int, batch: Callable[[Tensor], tuple[Tensor, Tensor]]) -> Tensor:
         """u of all samples of a client."""
         with torch.inference_mode():
@@ -48,9 +43,14 @@ class Disagreement:
     def where(self, inputs: Tensor) -> Tensor:
         """Where in these images it sits: how much each pixel moves it, over all channels and images, from 0 to 1."""
         inputs = inputs.clone().requires_grad_()
-        (slope,) = torch.autograd.grad(self.strength(inputs).sum(), inputs)
+        (slope,) = torch.autograd.grad(strength(self(inputs)).sum(), inputs)
         moved = (slope * inputs).detach().abs().sum(1).mean(0)
         return moved / moved.max().clamp(min=1e-12)
+
+
+def strength(u: Tensor) -> Tensor:
+    """One number a sample: u itself, or with more classes the largest of them."""
+    return u[:, 0] if u.shape[1] == 1 else u.max(1).values
 
 
 def agreement(u: Tensor, codes: Tensor) -> float:

@@ -26,7 +26,7 @@ def cells_of(u: Tensor, edges: Tensor | None) -> Tensor:
 def quantile_edges(u: Tensor, bins: int) -> Tensor:
     """The edges of cells that have about as many of these samples each."""
     values = u[:, 0]
-    edges = torch.quantile(values, torch.linspace(0, 1, bins + 1, dtype=values.dtype)[1:-1])
+    edges = torch.quantile(values, torch.linspace(0, 1, bins + 1, dtype=values.dtype, device=values.device)[1:-1])
     below = values[values < values.max()]  # of few values the largest must not be an edge: it would share its cell
     return torch.minimum(edges, below.max()) if len(below) else edges
 

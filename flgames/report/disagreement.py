@@ -14,7 +14,7 @@ from flgames.data.benchmarks.clients import PaintedSamples
 from flgames.data.own.records import LaidOut
 from flgames.data.samples import Samples
 from flgames.errors import UserError
-from flgames.evaluation.disagreement import Disagreement, agreement
+from flgames.evaluation.disagreement import Disagreement, agreement, strength
 from flgames.report.plots import GREY, save
 from flgames.runs.folder import GameFolder
 from flgames.runs.match import Match
@@ -48,7 +48,7 @@ def look(folder: GameFolder, match: Match, images: int) -> Seen | None:
         index = torch.arange(min(len(samples), MOST))
         u = found.on(len(index), samples.batch)
         us.append(u)
-        strengths.append(u[:, 0] if u.shape[1] == 1 else u.max(1).values)
+        strengths.append(strength(u))
         rows += [(name, samples, int(row)) for row in index]
         if isinstance(samples, PaintedSamples):
             codes.append(samples.codes[index].long())

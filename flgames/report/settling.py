@@ -19,7 +19,6 @@ from flgames.evaluation.profile import InvarianceProfile
 from flgames.methods.settled.disagreement import along, apart, centred, furthest
 from flgames.methods.settled.server import Settled
 from flgames.methods.weighting import Weighting
-from flgames.models.networks import MLP
 from flgames.report.plots import CLIENT_COLOURS, COLOURS, GREY, save
 from flgames.runs.entry import Entry
 
@@ -38,10 +37,10 @@ class Players:
         method = entry.make(data.input_shape, data.classes)
         assert isinstance(method, Settled)
         self.game, self.clients = method.game, data.training_clients()
-        federation = LocalFederation.of(self.game, self.clients, seed)
+        federation = LocalFederation.of(self.game, self.clients, seed, validation=entry.validation)
         self.play = Play(self.game, federation, seed=seed, rounds=int(entry.config["settle_after"] or 0))
         self.play.start()
-        self.module = MLP().architecture(data.input_shape, data.classes).predictor().eval()
+        self.module = self.game.architecture.predictor().eval()
 
     def logits(self, samples: PaintedSamples) -> Tensor:
         """``(samples, players, classes)``, centred."""

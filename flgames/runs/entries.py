@@ -213,7 +213,7 @@ def _real(name: str, values: Mapping[str, Plain], kind: Kind, validation: float)
 def game(settings: Settings, kind: Kind = "table") -> Entry:
     """The game that settings describe; images of one's own get a convolutional network."""
     variable = settings.game.representation == "variable"
-    is_planted = settings.data is None and real_kind(settings.source) is None
+    is_planted = is_planted_images(settings)
     phi_rounds = settings.phi_rounds
     if phi_rounds is None:
         phi_rounds = presets.PHI_ROUNDS if kind == "images" else 0
@@ -243,6 +243,8 @@ def _settled(settings: Settings, kind: Kind) -> Entry:
     """A game that is settled: its players are perceptrons, and the network is the one that is asked for."""
     if settings.phi_rounds:
         raise UserError("`phi_rounds` train a phi for a game, and a settled game trains its network after it.")
+    if settings.network == "cnn" and kind == "table" and not is_planted_images(settings):
+        raise UserError("`network` cnn is for images, and these are tables.")
     players, name = MLP(initialisation=settings.initialisation), settings.network
     if name is None:
         name = "cnn" if kind == "images" or settings.benchmark in CONVOLVED else "mlp"
@@ -260,6 +262,11 @@ def _settled(settings: Settings, kind: Kind) -> Entry:
         measure_samples=settings.measure_samples,
         validation=settings.validation,
     )
+
+
+def is_planted_images(settings: Settings) -> bool:
+    """Whether it is played on a planted benchmark, which has images, though perceptrons take them as rows."""
+    return settings.data is None and real_kind(settings.source) is None
 
 
 def no_shortcut_oracle(settings: Settings) -> Entry:
@@ -309,6 +316,8 @@ def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:
     own = game(settings, kind)
     names = () if settings.against == (NONE,) else settings.against
     others = [_beside(own, name, settings, kind) for name in names]
+    if twice := [each.slug for each in others if each.slug == own.slug]:
+        raise UserError(f"`against` {twice[0]}: that is what is played anyhow.")
     if settings.data is not None and isinstance(own.network, Linear) and "fedavg" in names:
         others.append(_perceptrons(others[names.index("fedavg")]))
     return [*others, own]
@@ -316,8 +325,7 @@ def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:
 
 def _beside(own: Entry, name: str, settings: Settings, kind: Kind) -> Entry:
     """A method to compare with, on equal terms."""
-    is_planted = settings.data is None and real_kind(settings.source) is None
-    if is_planted:
+    if is_planted_images(settings):
         other = entry(name, settings.source)
     elif settings.data is not None and name not in (*ON_OWN_DATA, *UNDECLARED):
         raise unknown("baseline for own data", name, (*ON_OWN_DATA, *UNDECLARED))
@@ -326,7 +334,10 @@ def _beside(own: Entry, name: str, settings: Settings, kind: Kind) -> Entry:
     differ = isinstance(own.network, Linear) != isinstance(other.network, Linear) and other.method != "logistic"
     if name not in PLANTED_OURS and kind == "table" and differ:
         other = _with_network(other, own.network)
-    return other.model_copy(update={"rounds": settings.against_rounds or other.rounds})
+    rounds = settings.against_rounds or other.rounds
+    if other.method == "settled" and rounds <= int(other.config["settle_after"] or 0):
+        raise UserError(f"`against_rounds` {rounds} leave none for training after the game of {name}: give more.")
+    return other.model_copy(update={"rounds": rounds})
 
 
 def _perceptrons(other: Entry) -> Entry:

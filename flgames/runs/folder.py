@@ -287,7 +287,7 @@ def _commit() -> str | None:
 
 
 def _free_name(settings: Settings) -> Path:
-    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{settings.benchmark}-{settings.name}"
+    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{settings.benchmark}-{settings.slug}"
     path, number = Path("runs") / stem, 1
     while path.exists():
         number += 1

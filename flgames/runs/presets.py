@@ -18,8 +18,7 @@ from flgames.errors import unknown
 from flgames.methods.fl_games.config import FLGamesConfig
 
 VALIDATION = 0.2
-"""The share of every training client's samples that is held back, of real tables. Of images nothing is: on drawn scans
-it cost three points where nobody trained, because convolutions and rule have too few as it is."""
+"""The share of every training client's samples that is held back, of real tables and in settled games."""
 
 
 class Variant(NamedTuple):
@@ -70,6 +69,9 @@ chosen."""
 
 BALANCED_ROUNDS = 150
 """Of a game whose ensemble is balanced, where no rule stops it."""
+
+BALANCED: Mapping[str, Plain] = {"rounds": BALANCED_ROUNDS, "validation": VALIDATION}
+"""On real data, whose clients are small: players must be weighed on samples that they have not learnt by heart."""
 
 PATIENCE: Mapping[str, Plain] = {"patience": 100}
 """All other games on real data return their best round, and stop so many rounds after it."""

@@ -21,7 +21,11 @@ def resolve(given: Mapping[str, object], file: Path | None = None) -> Settings:
     own = chosen.get("data") is not None
     if own and "benchmark" in chosen and chosen["benchmark"] != OWN_DATA:
         raise UserError("`data` is instead of `benchmark`: leave one of them out.")
-    return _on_own_data(chosen) if own else _on_benchmark(chosen)
+    settings = _on_own_data(chosen) if own else _on_benchmark(chosen)
+    unusual = settings.training.model_dump(exclude_defaults=True) | ({"network": 0} if settings.network else {})
+    if unusual and not settings.settles_games:
+        raise UserError(f"`{next(iter(unusual))}` is for games that are settled, and this one is not: give `settle`.")
+    return settings
 
 
 def _has_rule(values: Mapping[str, object], usual: str) -> bool:
@@ -45,7 +49,7 @@ def _on_benchmark(chosen: Mapping[str, object]) -> Settings:
     if isinstance(source, Sites):
         return validated({**_implied(source.kind, chosen), **chosen, "benchmark": source.name})
     variant, settles = _variant(chosen), _settles(chosen)
-    implied = presets.on_benchmark(source.name, variant, settles, _is_balanced(chosen))
+    implied = _as_the_variant(presets.on_benchmark(source.name, variant, settles, _is_balanced(chosen)), chosen)
     values = {**_without_other_rule(implied, chosen), **chosen, "benchmark": source.name}
     of_rules = {name for each in rules().values() for name in each.knobs()}
     bare = validated({name: value for name, value in values.items() if name not in of_rules})
@@ -74,7 +78,14 @@ def _implied(kind: Kind, chosen: Mapping[str, object]) -> dict[str, object]:
     implied = presets.on_real_data(kind, _variant(chosen), str(predictor) if predictor else None, _settles(chosen))
     if chosen.get("full_batch") or _is_balanced(chosen):
         implied.pop("settle", None)
-    return _without_other_rule(implied, chosen)
+    if _is_balanced(chosen):
+        implied |= presets.BALANCED
+    return _without_other_rule(_as_the_variant(implied, chosen), chosen)
+
+
+def _as_the_variant(implied: dict[str, object], chosen: Mapping[str, object]) -> dict[str, object]:
+    """A variant that was asked for by name keeps its memory, also where a settled game has none."""
+    return implied | ({"memory": presets.VARIANTS[_variant(chosen)].knobs["memory"]} if "variant" in chosen else {})
 
 
 def _without_other_rule(implied: Mapping[str, object], chosen: Mapping[str, object]) -> dict[str, object]:

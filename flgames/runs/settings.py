@@ -144,14 +144,15 @@ class Settings(BaseModel):
         ge=0,
         lt=1,
         description="The share of every training client's samples that is held back: no weights are learnt from them, "
-        "and training clients' figures are on them. Default: 0.2 for real tables, 0 for images and planted benchmarks.",
+        "and training clients' figures are on them. Default: 0.2 for real data and settled games, else 0.",
         json_schema_extra=DATA,
     )
     phi_rounds: int | None = Field(
         default=None,
         ge=0,
         description="Train phi by so many rounds of FedAvg before the game begins; a fixed phi then stays as it is, "
-        "and what it makes of the samples is computed once. Default: 10 for images of your own, else 0.",
+        "and what it makes of the samples is computed once. Default: 10 for "
+        "images of your own that are not settled, else 0.",
         json_schema_extra=PHI,
     )
     warm_start: int | None = Field(
@@ -164,7 +165,8 @@ class Settings(BaseModel):
     rounds: int = Field(
         default=500,
         ge=1,
-        description="Rounds at most. Default: 500, or 1000 for a variant that learns phi and is not Fast.",
+        description="Rounds at most. Default: 500, or 1000 for a variant that learns phi and is not Fast; 400 of a "
+        "settled game, the rounds before it is settled included, and 150 of a balanced one.",
         json_schema_extra=STOP,
     )
     measure_samples: int = Field(
@@ -355,6 +357,8 @@ def _check_together(settings: Settings) -> None:
             f"`rounds` {settings.rounds} leave none for training after the game's `settle_after` "
             f"{settings.training.settle_after}: give more."
         )
+    if settings.settles_games and settings.warm_start is not None:
+        raise UserError("`warm_start` is not for settled games: their rule begins when the game is over.")
     if settings.game.ensemble == "balanced" and settings.rule is not None and settings.rule.chooses_round:
         raise UserError("`ensemble` balanced needs no rule that chooses a round: leave `early` and `patience` out.")
 

@@ -142,3 +142,31 @@ def test_a_folder_without_images_says_what_it_has(tmp_path: Path) -> None:
     (tmp_path / "x" / "1.dcm").write_text("no picture")
     with pytest.raises(UserError, match=r"a has no samples: .*; 1 file skipped, \.dcm"):
         read("a", tmp_path)
+
+
+def test_hidden_folders_are_no_classes_and_links_are_followed(tmp_path: Path) -> None:
+    written(tmp_path / "a" / "x" / "1.png", GREY)
+    written(tmp_path / "a" / ".ipynb_checkpoints" / "1.png", GREY)
+    written(tmp_path / "a" / "x" / ".thumbnails" / "1.png", GREY)
+    written(tmp_path / "elsewhere" / "2.png", GREY)
+    (tmp_path / "a" / "y").symlink_to(tmp_path / "elsewhere")
+    assert pictures_in("a", tmp_path / "a").labels == ["x", "y"]
+
+
+def test_images_of_one_patient_stay_together(tmp_path: Path) -> None:
+    for path in ("x/p1/1.png", "x/p1/2.png", "y/p1/3.png", "y/p2/4.png", "x/5.png"):
+        written(tmp_path / path, GREY)
+    found = pictures_in("a", tmp_path)
+    assert found.groups is not None
+    by_file = {path.name: group for path, group in zip(found.files, found.groups, strict=True)}
+    assert by_file["1.png"] == by_file["2.png"] == by_file["3.png"]
+    assert len(set(by_file.values())) == 3
+    written(tmp_path / "flat" / "x" / "1.png", GREY)
+    assert pictures_in("a", tmp_path / "flat").groups is None
+
+
+def test_new_files_are_scaled_by_the_bits_of_the_training_sites(tmp_path: Path) -> None:
+    dark = written(tmp_path / "1.png", np.full((4, 4), 900, dtype=np.uint16))
+    alone, trained = Pictures("new", [dark], [""]), Pictures("new", [dark], [""], least_bits=12)
+    assert (alone.bits, trained.bits) == (10, 12)
+    assert pixels_of(trained, (1, 4, 4)).max() == 900 * 255 // 4095

@@ -79,7 +79,8 @@ def config_of(model: FLGames, shape: tuple[int, ...] = (3,)) -> FLGamesConfig | 
 
 
 def rule_of(model: FLGames, shape: tuple[int, ...] = (3,)) -> StoppingRule | None:
-    return model._rule(set_up(model, shape))
+    set_up(model, shape)
+    return model._rule()
 
 
 IMAGES = (3, 8, 8)
@@ -133,6 +134,39 @@ def test_every_knob_of_a_rule_reaches_the_rule() -> None:
         unsaid: dict[str, Any] = {name: None}
         assert rule_of(FLGames(**never)) is None, "all rounds are played"
         assert rule_of(FLGames(**unsaid)) == EarlyRound(early=200), "it is left to the data"
+
+
+def test_a_balanced_ensemble_is_what_is_returned() -> None:
+    """No rule chooses another round, nothing is settled, and players are weighed on samples that were held back."""
+    for predictor in (None, "mlp"):
+        model = FLGames(predictor=predictor, ensemble="balanced", rounds=5).fit(clients(80))
+        assert model.result_.balanced is not None
+        assert model.model_.ensemble.balance_weights is not None
+        counted = model.model_.ensemble.balance_weights.tolist()
+        assert counted == pytest.approx(list(model.result_.balanced.weights.values()), rel=1e-5)
+        assert set(model.result_.held_back) == {"north", "south"}
+    with pytest.raises(UserError, match="needs no rule that chooses a round"):
+        FLGames(ensemble="balanced", patience=5).fit(clients())
+
+
+def test_a_settled_game_refuses_what_it_would_not_use() -> None:
+    for name, value in {"optimiser": torch.optim.SGD, "fast": True}.items():
+        given: dict[str, Any] = {name: value}
+        with pytest.raises(UserError, match=f"`{name}` is for games that are not settled"):
+            FLGames(predictor="mlp", settle=True, **given).fit(clients())
+    with pytest.raises(UserError, match="players are for settled games"):
+        FLGames(players=nn.Linear(3, 2), rounds=2).fit(clients())
+
+
+def test_modules_of_one_s_own_are_trained_after_a_game() -> None:
+    backbone = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
+    model = FLGames(backbone, settle="always", settle_after=3, rounds=6, players=lambda size: nn.Linear(size, 2))
+    model.fit(clients(80))
+    assert list(model.players_) == ["model"]
+    assert model.result_.finding is not None
+    assert model.result_.finding.settled
+    plain = FLGames(backbone, settle=True, settle_after=3, rounds=6).fit(clients(80))
+    assert plain.predict(torch.zeros(2, 3)).shape == (2,)
 
 
 @pytest.mark.parametrize("name", ["momentum", "knobs", "benchmark"])

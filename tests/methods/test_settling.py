@@ -17,7 +17,7 @@ from flgames.core.loop import Play
 from flgames.core.messages import CONTESTED, HISTORY, MODEL, Answer, Answers, Ask
 from flgames.core.records import Finding
 from flgames.core.stopping.early_round import EarlyRound
-from flgames.data.samples import ArraySamples, Samples, WeightedStream
+from flgames.data.samples import ArraySamples, Samples, WeightedStream, effective_share
 from flgames.methods.fl_games.client import FLGamesClient
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
@@ -175,7 +175,7 @@ def test_batches_are_drawn_by_weight_and_tell_as_little() -> None:
     agrees = ((features[rows, 0] > 0.5).long() == targets[rows]).double().mean()
     assert float(agrees) == pytest.approx(0.5, abs=0.03), "90% before"
     assert torch.equal(stream.batch(7), stream.batch(7))
-    assert 0.3 < stream.effective < 0.42, "about 4 x 0.1 x 0.9"
+    assert 0.3 < effective_share(stream.weights) < 0.42, "about 4 x 0.1 x 0.9"
 
 
 def test_weights_are_capped() -> None:

@@ -167,6 +167,10 @@ def test_nothing_held_back_is_said(tables: Path, tmp_path: Path) -> None:
         (("--against", "grey-oracle"), "Unknown baseline for own data 'grey-oracle'"),
         (("--patience", "5", "--stop-below", "0.6"), "two rules: choose one"),
         (("--predictor", "linear"), "images are seen through convolutions"),
+        (("--phi-rounds", "3"), "a settled game trains its network after it"),
+        (("--warm-start", "0"), "--warm-start is not for settled games"),
+        (("--settle", "never", "--train-steps", "3"), "--train-steps is for games that are settled"),
+        (("--ensemble", "balanced", "--patience", "5"), "--ensemble balanced needs no rule that chooses a round"),
         (("--holdout", "a", "--holdout", "b"), "A game needs two clients at least, and there is 1 but a and b"),
         (("--holdout", "a", "--holdout", "each"), "--holdout each is for every client in turn: name no others"),
     ],
@@ -273,7 +277,17 @@ def test_a_survey_crosses_as_sums_and_is_checked(scans: Path, tmp_path: Path) ->
     header, tensors = unpack(reply)
     assert not tensors
     assert len(reply) < 1000, "of 60 pictures of 432 bytes"
-    assert set(header["survey"]) == {"kind", "shape", "columns", "samples", "count", "sums", "squares", "indicators"}
+    assert set(header["survey"]) == {
+        "kind",
+        "shape",
+        "columns",
+        "samples",
+        "count",
+        "sums",
+        "squares",
+        "indicators",
+        "bits",
+    }
     bad = pack({**header, "survey": header["survey"] | {"count": 0}})
 
     class Spoilt(ByHand):

@@ -74,21 +74,22 @@ def explain_runs(
 def _show_disagreement(folder: RunFolder, images: int, seed: int | None, console: Console, offline: bool) -> None:
     """A picture for every settled game of a run's seed; a run of own data must have one."""
     from flgames.cli.ui.fetching import fetch
-    from flgames.data.benchmarks.registry import benchmark
+    from flgames.data.benchmarks.registry import benchmark, is_planted
     from flgames.report.disagreement import draw, look
     from flgames.runs.evidence import found as sentence
 
     if folder.settings.data is None:
         fetch(benchmark(folder.settings.source), console, offline)
     chosen = folder.settings.seed if seed is None else seed
-    found = False
+    shown: list[Path] = []
     for match, game in folder.games():
         seen = look(game, match, images) if match.seed == chosen and game.has_ended else None
         if seen is None:
             continue
-        found = True
         apart = f"-{match.holdout}" if folder.settings.holds_out_each else ""
-        path = folder.path / f"disagreement{apart}.png"
+        more = f"-{match.entry.slug}" if shown and not apart else ""
+        path = folder.path / f"disagreement{apart}{more}.png"
+        shown.append(path)
         draw(path, seen)
         finding = game.result().finding
         if finding:
@@ -100,7 +101,8 @@ def _show_disagreement(folder: RunFolder, images: int, seed: int | None, console
                 soft_wrap=True,
             )
         console.print(str(path), soft_wrap=True, style="bold")
-    if not found and folder.settings.data is not None:
+    real = folder.settings.data is not None or not is_planted(folder.settings.source)
+    if not shown and real:
         raise UserError(
             f"{folder.path} has no settled game on images: what its sites disagree about is printed when it is played."
         )

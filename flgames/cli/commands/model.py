@@ -88,9 +88,8 @@ def _predictions(model: LoadedModel, files: list[Path]) -> Iterator[list[str]]:
     pictures = [path for path in files if path.suffix.lower() in IMAGES]
     if pictures and layout.kind == "table":
         raise UserError(f"{pictures[0]} is a picture, and the model reads tables: {', '.join(layout.columns)}.")
-    # All of them together: of 16-bit files they tell how many bits are in use.
-    seen = Pictures("the new data", pictures, [""] * len(pictures)).rows(layout).values if pictures else ()
-    inputs = [(path, values[None]) for path, values in zip(pictures, seen, strict=True)]
+    new = [(path, Pictures("the new data", [path], [""], least_bits=layout.bits)) for path in pictures]
+    inputs = [(path, picture.rows(layout).values) for path, picture in new]
     inputs += [(path, read_inputs(path, layout)) for path in files if path not in pictures]
     for path, values in inputs:
         for first in range(0, len(values), EVALUATED):

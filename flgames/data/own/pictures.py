@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -36,7 +37,10 @@ class Pictures:
     labels: list[str]
     skipped: Counter[str] = field(default_factory=Counter)
     """What else lies in its folder, by why it is no image."""
-    groups: None = None
+    groups: list[str] | None = None
+    """Whose each image is, where folders below the class's say so."""
+    least_bits: int = BYTE
+    """Bits a pixel that are in use where a model was trained: a few dark files of 16 bits don't show them."""
 
     def survey(self) -> Survey:
         sums, squares, count = np.zeros(3), np.zeros(3), 0
@@ -57,6 +61,7 @@ class Pictures:
             count=count,
             sums=tuple(sums),
             squares=tuple(squares),
+            bits=self.bits,
         )
 
     def rows(self, layout: Layout) -> InMemory:
@@ -73,7 +78,7 @@ class Pictures:
         """Bits a pixel that are in use here, where files have more than a byte: scanners write 12 bits into 16."""
         deep = (read(self.client, path) for path in self.files)
         largest = max((int(np.asarray(image).max()) for image in deep if image.mode.startswith("I")), default=0)
-        return max(BYTE, largest.bit_length())
+        return max(self.least_bits, largest.bit_length())
 
     def _opened(self, path: Path) -> Image.Image:
         """Grey (L) or coloured (RGB), a byte a pixel and channel."""
@@ -85,21 +90,31 @@ class Pictures:
 
 
 def pictures_in(client: str, folder: Path) -> Pictures:
-    """All images of a client; the folder below its own is the class, and folders below that may be a patient's."""
-    files, labels, skipped = list[Path](), list[str](), Counter[str]()
-    for path in sorted(path for path in folder.rglob("*") if not path.is_dir()):
+    """All images of a client; the folder below its own is the class, and a folder below that is a patient's, say: its
+    images are trained on or held back together."""
+    files, labels, groups, skipped = list[Path](), list[str](), list[str](), Counter[str]()
+    for path in sorted(_files_in(folder)):
         label, *rest = path.relative_to(folder).parts
         if why := _no_image(path, rest):
             skipped[why] += 1
         else:
             files.append(path)
             labels.append(label)
+            groups.append(rest[0] if len(rest) > 1 else str(path))
     if not files:
         raise UserError(
             f"{client} has no samples: {folder} needs a folder for each class, with {', '.join(IMAGES)} in it"
             f"{''.join(f'; {said}' for said in _said(skipped))}."
         )
-    return Pictures(client, files, labels, skipped)
+    apart = len(set(groups)) == len(groups)
+    return Pictures(client, files, labels, skipped, None if apart else groups)
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    """At any depth, also behind links; not in folders that the system hides."""
+    for where, folders, names in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(where, name) for name in names)
 
 
 def left_out(pictures: Pictures) -> Iterator[str]:

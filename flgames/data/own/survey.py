@@ -38,6 +38,8 @@ class Survey(BaseModel):
     squares: tuple[FiniteFloat, ...]
     indicators: tuple[bool, ...] = ()
     """Which columns of a table have no values but 0 and 1."""
+    bits: int = Field(default=8, ge=8, le=32)
+    """Bits a pixel that are in use in the files of images."""
 
 
 class Layout(BaseModel):
@@ -53,6 +55,8 @@ class Layout(BaseModel):
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
     """Of every channel or column, over all training samples; 0 and 1 of indicators, which are left as they are."""
+    bits: int = 8
+    """Bits a pixel that are in use at the training clients, at most: new files are scaled by them."""
 
     @classmethod
     def of(
@@ -81,6 +85,7 @@ class Layout(BaseModel):
             classes=classes,
             mean=tuple(mean[:features].tolist()),
             deviation=tuple(deviation[:features].tolist()),
+            bits=max(survey.bits for survey in surveys.values()),
         )
 
     @property

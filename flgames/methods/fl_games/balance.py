@@ -4,6 +4,9 @@ A uniform ensemble swings: its round decides how much of the shortcut is left in
 is better where the shortcut works better. So of all ensembles z = sum of a_k w_k(x) + b the one is taken whose pooled
 risk is smallest *subject to equal risks at all clients*: mean risk + lambda x variance of risks, with lambda growing.
 A client answers with its risk and the gradient of it, N + C numbers with C classes, and tells nothing else.
+
+Risks are those of the samples that were held back, because on samples that players know by heart parity lies. Where
+none were, they are of all samples: sound while these have not been learnt by heart, as in 150 rounds on 30,000 images.
 """
 
 from __future__ import annotations

@@ -102,7 +102,8 @@ class FLGamesClient(Client):
     def doubt(self) -> Answer:
         """How much losses of the ensemble vary from sample to sample: what a mean of them is worth."""
         logits, targets = self._answered(self.judged)
-        return Answer(numbers={"variance": float(functional.cross_entropy(logits, targets, reduction="none").var())})
+        losses = functional.cross_entropy(logits, targets, reduction="none")
+        return Answer(numbers={"variance": float(losses.var(correction=0))})
 
     def _players_logits(self) -> tuple[Tensor, Tensor]:
         """What every player says of the samples that models are judged by, and their targets."""
