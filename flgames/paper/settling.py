@@ -54,8 +54,9 @@ def _mnist(scope: Scope) -> Iterator[Case]:
     options = on("colored-mnist")
     game, balanced = entry(SETTLED, options), entry(BALANCED, options)
     seeds, few = scope.first(SEEDS), scope.first(FEW_SEEDS)
-    yield from _cases("two", options, [game, entry(SETTLED_LOCALLY, options)], seeds)
+    yield from _cases("two", options, [game], seeds)
     yield from _cases("two", options, [_after(game, rounds) for rounds in SETTLED_AFTER], few)
+    yield from _cases("two", options, [entry(SETTLED_LOCALLY, options)], few)
     yield from _cases("two", options, [_ended(balanced, rounds) for rounds in BALANCED_AT], seeds)
     yield from _cases("two", options, [entry(NO_SHORTCUT, options)], seeds)
     for number in MORE_CLIENTS:
@@ -70,8 +71,9 @@ def _mnist(scope: Scope) -> Iterator[Case]:
 
 def _fashion(scope: Scope) -> Iterator[Case]:
     options = on("colored-fashion-mnist")
-    names = (SETTLED, SETTLED_LOCALLY, BALANCED, NO_SHORTCUT)
+    names = (SETTLED, BALANCED, NO_SHORTCUT)
     yield from _cases("two", options, [entry(name, options) for name in names], scope.first(SEEDS))
+    yield from _cases("two", options, [entry(SETTLED_LOCALLY, options)], scope.first(FEW_SEEDS))
 
 
 def _cifar(scope: Scope) -> Iterator[Case]:

@@ -228,7 +228,7 @@ def test_what_is_compared_unless_others_are_asked_for() -> None:
     planted = (
         "fedsgd", "fedavg", "fedprox", "fedbn", "fedgma", "group-dro", "irm", "vrex", "pooled-erm", "grey-oracle",
     )  # fmt: skip
-    ours = ("settled", "settled-by-local-models", "balanced", "no-shortcut-oracle")
+    ours = ("settled", "balanced", "no-shortcut-oracle")
     assert default_names(DIGITS) == (*planted, *PAPER_GAMES, *ours)
     mnist = BenchmarkOptions(benchmark="colored-mnist")
     assert default_names(mnist) == (*planted, "irm-published", "vrex-published", *PAPER_GAMES, *ours)
