@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from flgames.data.benchmarks.clients import PaintedSamples
 from flgames.data.own.records import LaidOut
+from flgames.data.own.source import OwnOptions
 from flgames.data.samples import Samples
 from flgames.errors import UserError
 from flgames.evaluation.disagreement import Disagreement, agreement, strength
@@ -56,7 +58,8 @@ def look(folder: GameFolder, match: Match, images: int) -> Seen | None:
     chosen = [rows[place] for place in (*order[:images], *order[-images:])]
     inputs = torch.cat([samples.batch(torch.tensor([row]))[0] for _, samples, row in chosen])
     told = agreement(torch.cat(us), torch.cat(codes)) if codes else None
-    shown = [(_picture(samples, row), _caption(name, samples, row)) for name, samples, row in chosen]
+    called = match.options.layout.classes if isinstance(match.options, OwnOptions) else ()
+    shown = [(_picture(samples, row), _caption(name, samples, row, called)) for name, samples, row in chosen]
     where = found.where(inputs).numpy()
     return Seen(f"{match.title}: {match.entry.title}, seed {match.seed}", shown[:images], shown[images:], where, told)
 
@@ -101,5 +104,6 @@ def _picture(samples: Samples, row: int) -> np.ndarray:
     return scaled[..., 0] if scaled.shape[2] == 1 else scaled
 
 
-def _caption(name: str, samples: Samples, row: int) -> str:
-    return f"{name}\nlabel {int(samples.batch(torch.tensor([row]))[1][0])}"
+def _caption(name: str, samples: Samples, row: int, called: Sequence[str]) -> str:
+    label = int(samples.batch(torch.tensor([row]))[1][0])
+    return f"{name}\n{called[label] if called else f'label {label}'}"

@@ -66,6 +66,9 @@ def _curves(panel: Axes, folders: Sequence[GameFolder]) -> None:
                 alpha=0.9 if len(folders) == 1 else 0.4,
                 label=f"training, {client}" if label and len(lines[0].accuracy_of) <= 3 else None,
             )
+        trained = next((line.round for line in lines if line.kind == "model"), 0)
+        if trained and number == 0:
+            panel.axvline(trained + 0.5, color=GREY, linestyle=":", linewidth=1.2, label="settled: training begins")
         probes = folder.probes()
         panel.plot(
             [probe.round + 1 for probe in probes], [probe.unseen for probe in probes],
