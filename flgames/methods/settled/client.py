@@ -34,6 +34,8 @@ class SettledClient(Client):
         self.trainer = trainer
         self.weighed: int | None = None
         """The version of what was contested when its samples were weighted, or were left as they are."""
+        self.weights_of: tuple[Tensor, Tensor] | None = None
+        """The samples' weights: of those that it trains on, and of those that it is judged by."""
 
     @property
     def trains(self) -> bool:
@@ -99,11 +101,17 @@ class SettledClient(Client):
         version = self.player.known.buffers[CONTESTED].current.version
         if version == self.weighed:
             return
-        self.weighed = version
         if self._told["weighted"]:
             weighting, own = self._weighting()
-            self.trainer.weigh_samples(own, weighting(*self._u(self.player.judged)))
+            self._take(version, (own, weighting(*self._u(self.player.judged))))
+        else:
+            self._take(version, None)
         self.player.forget_features()  # what players say of its samples has served
+
+    def _take(self, version: int | None, weights: tuple[Tensor, Tensor] | None) -> None:
+        self.weighed, self.weights_of = version, weights
+        if weights is not None:
+            self.trainer.weigh_samples(*weights)
 
     def _weighting(self) -> tuple[Weighting, Tensor]:
         """The weighting by what is contested, and the weights of the samples that it trains on."""
@@ -125,11 +133,16 @@ class SettledClient(Client):
         return centred(found)[order], cache.targets(chunks).cpu()[order]
 
     def state_dict(self) -> State:
-        return {"player": self.player.state_dict(), "trainer": self.trainer.state_dict(), "trains": self.trains}
+        return {
+            "player": self.player.state_dict(),
+            "trainer": self.trainer.state_dict(),
+            "weighed": self.weighed,
+            "weights": self.weights_of,
+        }
 
     def load_state_dict(self, state: State) -> None:
         self.player.load_state_dict(taken(state, "player", dict))
         self.trainer.load_state_dict(taken(state, "trainer", dict))
-        self.weighed = None
-        if taken(state, "trains", bool):
-            self.player.known.drop_history()
+        weighed = taken(state, "weighed", int) if state["weighed"] is not None else None
+        own, judged = taken(state, "weights", tuple) if state["weights"] is not None else (None, None)
+        self._take(weighed, None if own is None else (own, judged))
