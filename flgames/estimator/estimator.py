@@ -6,14 +6,13 @@ import copy
 import json
 import math
 import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import safetensors.torch
 import torch
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from torch import Tensor, nn
@@ -21,7 +20,7 @@ from torch import Tensor, nn
 from flgames.core.callbacks import Callback, GameInfo
 from flgames.core.local import LocalFederation
 from flgames.core.loop import Play
-from flgames.core.records import GameResult, RoundRecord
+from flgames.core.records import GameResult
 from flgames.core.stopping.rule import StoppingRule, rules
 from flgames.data.own import arrays as given
 from flgames.data.own.records import LaidOut
@@ -32,7 +31,9 @@ from flgames.devices import chosen_device
 from flgames.errors import UserError
 from flgames.estimator import build
 from flgames.estimator.build import Module
+from flgames.estimator.followers import Bar, History
 from flgames.estimator.knobs import OF_A_RUN, implied, parameters, with_knobs
+from flgames.estimator.saved import jsonable, label_array, onnx_session
 from flgames.evaluation.export import INPUTS, OUTPUTS, ExportedModel
 from flgames.files import write_json
 from flgames.methods.fl_games.config import FLGamesConfig
@@ -187,9 +188,9 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         federation = LocalFederation.of(method, samples, run.seed, device, run.validation)
         play = Play(method, federation, seed=run.seed, rounds=run.rounds, rule=rule, warm_start=warm_start)
         play.start()
-        history = _History()
+        history = History()
         info = GameInfo("fl-games", "FL Games", run.seed, run.rounds, rule.brief if rule else "plays all rounds")
-        with _Bar(progress) as bar:
+        with Bar(progress) as bar:
             followers = [history, bar, *self.callbacks]
             for each in followers:
                 each.on_start(info)
@@ -238,7 +239,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         params = {
-            name: _jsonable(value)
+            name: jsonable(value)
             for name, value in self.get_params(deep=False).items()
             if name not in NOT_SAVED or isinstance(value, str)
         }
@@ -248,7 +249,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             {
                 "params": params,
                 "own modules": own,
-                "classes": [_jsonable(label) for label in self.classes_.tolist()],
+                "classes": [jsonable(label) for label in self.classes_.tolist()],
                 "input shape": list(self.input_shape_),
                 "result": self.result_.model_dump(mode="json"),
             },
@@ -282,7 +283,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shape, labels = tuple(saved["input shape"]), list(saved["classes"])
         if any(passed[name] is None for name in saved["own modules"]):
             model._set_up(shape, labels, None)
-            model._session = _onnx_session(path / "model.onnx", saved["own modules"])
+            model._session = onnx_session(path / "model.onnx", saved["own modules"])
             return model
         tensors = safetensors.torch.load_file(path / "weights.safetensors")
         ready = {name.removeprefix("ready/"): each for name, each in tensors.items() if name.startswith("ready/")}
@@ -304,7 +305,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _set_up(self, shape: tuple[int, ...], labels: Sequence[Hashable], ready: nn.Module | None) -> None:
         self.input_shape_ = shape
         self.n_features_in_ = math.prod(shape)
-        self.classes_ = _label_array(labels)
+        self.classes_ = label_array(labels)
         self._numbers = {label: number for number, label in enumerate(labels)}
         self._ready = ready or nn.Identity()
         self._session: Any = None
@@ -412,63 +413,3 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise NotFittedError("This FLGames has not been fitted: call fit first, or load a model.")
         if trainable and not hasattr(self, "model_"):
             raise UserError("This model was loaded to predict only: load it with its modules to save it again.")
-
-
-def _jsonable(value: Any) -> Any:
-    """A plain value: NumPy's and torch's are not."""
-    return value.tolist() if hasattr(value, "tolist") else value
-
-
-def _label_array(labels: Sequence[Hashable]) -> np.ndarray:
-    """Labels as they are: an array of one type only if all of them have it."""
-    array = np.array(labels) if len({type(label) for label in labels}) == 1 else np.array([])
-    if array.shape == (len(labels),):
-        return array
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
-
-
-def _onnx_session(path: Path, needed: Iterable[str]) -> Any:
-    passed = " and ".join(needed)
-    if not path.exists():
-        raise UserError(f"{path} is not there: pass {passed} to load, as when it was trained.")
-    try:
-        import onnxruntime
-    except ImportError:
-        raise UserError(f"Pass {passed} to load, or install onnxruntime, which can do without.") from None
-    return onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-
-
-class _History(Callback):
-    """Every round, to look at afterwards."""
-
-    def __init__(self) -> None:
-        self.records: list[RoundRecord] = []
-
-    def on_round(self, record: RoundRecord) -> None:
-        self.records.append(record)
-
-
-class _Bar(Callback):
-    """A progress bar, if one is wanted. Use as a context manager."""
-
-    def __init__(self, show: bool) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, disable=not show, transient=True)
-
-    def __enter__(self) -> _Bar:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def on_start(self, game: GameInfo) -> None:
-        self._rounds = game.rounds
-        self._task = self._bar.add_task("round 0", total=game.rounds)
-
-    def on_round(self, record: RoundRecord) -> None:
-        played = record.round + 1
-        words = f"round {played}/{self._rounds}, train {record.accuracy:.3f}, spread {record.spread:.3f}"
-        self._bar.update(self._task, completed=played, description=words)
