@@ -16,7 +16,7 @@ STATES = (2, 3, 5)
 
 LARGEST = ("California", "Texas", "Florida")
 
-ON_DIGITS = ("fedavg", "fedmedian", FL_GAMES)
+ON_DIGITS = ("fedavg", FL_GAMES)
 """Convolutions take minutes each."""
 
 GROUP, METHOD = "training sites", "method"
