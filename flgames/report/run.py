@@ -45,9 +45,9 @@ def summarise(run: RunFolder, console: Console) -> None:
     draw_profile(run.path / "profile.png", f"{source.title}: invariance profile", rows, list(source.flips.values()))
 
     console.print(transposed_table(table, title) if len(rows) < MANY else long_table(table, title, ACCURACY))
-    for row in rows:
+    for entry, row in zip(entries, rows, strict=True):
         for result in row.played:
-            for remark in chose(next(each for each in entries if each.title == row.title), result):
+            for remark in chose(entry, result) if settings.seeds == 1 else ():
                 console.print(remark, soft_wrap=True)
             say_findings(result, console)
     for remark in remarks(rows, fmean(train for train, _ in constants)):
