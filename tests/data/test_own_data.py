@@ -113,7 +113,8 @@ def test_a_column_that_never_changes_does_no_harm(tmp_path: Path) -> None:
 
 
 def test_only_counts_and_sums_are_told() -> None:
-    assert set(Survey.model_fields) == {"kind", "shape", "columns", "samples", "count", "sums", "squares", "indicators"}
+    told = {"kind", "shape", "columns", "samples", "count", "sums", "squares", "indicators", "bits"}
+    assert set(Survey.model_fields) == told
 
 
 def test_who_is_held_out_has_no_say(tmp_path: Path) -> None:
