@@ -119,7 +119,7 @@ class FLGamesConfig(BaseModel):
         default=2.5e-4,
         gt=0,
         description="Of the players' optimiser. Default: the paper's for the benchmark; for real data 0.01 if players "
-        "are linear, else 0.003.",
+        "are linear, else 0.003; 0.001 where a game is settled.",
         json_schema_extra=RESPONSE,
     )
     phi_learning_rate: float = Field(
