@@ -55,3 +55,27 @@ def table(path: Path, rows: int = 40, seed: int = 0, first: dict[str, str] | Non
             values: dict[str, object] = {"age": age, "dose": dose, "sick": ill}
             writer.writerow(values | (first or {} if row == 0 else {}))
     return path
+
+
+def messy_table(path: Path, flips: dict[str, float] | None = None, rows: int = 240) -> Path:
+    """One file with the rows of all clients, as people have them.
+
+    It numbers the rows, names the patients, and has words, truths, dates, empty cells and a rare word. The ward tells
+    who is ill as the clients' ``flips`` say; age and smoking tell it everywhere.
+    """
+    lines = [",patient,site,age,sex,smoker,visit,ward,blood,ill"]
+    for seed, (site, flip) in enumerate((flips or {"north": 0.05, "south": 0.25, "west": 0.9}).items()):
+        generator = np.random.default_rng(seed)
+        for row in range(rows):
+            ill = generator.integers(0, 2)
+            age = "" if generator.random() < 0.1 else f"{generator.normal(50 + 8 * ill, 10):.1f}"
+            sex = "" if generator.random() < 0.05 else generator.choice(["F", "M"])
+            smoker = bool(generator.random() < 0.3 + 0.3 * ill)
+            visit = np.datetime64("2024-01-01") + int(generator.integers(0, 300))
+            ward = "blue" if (generator.random() < flip) != ill else "green"
+            blood = "Bombay" if row == 7 else generator.choice(["A", "B", "AB", "0"])
+            cells = (f"P{seed}-{row}", site, age, sex, smoker, visit, ward, blood, "yes" if ill else "no")
+            lines.append(",".join(map(str, (len(lines), *cells))))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+    return path

@@ -14,3 +14,19 @@ def natural(names: Iterable[str]) -> tuple[str, ...]:
 def _parts(name: str) -> list[tuple[bool, int, str]]:
     pieces = re.split(r"(\d+)", name)
     return [(not piece.isdecimal(), int(piece) if piece.isdecimal() else 0, piece) for piece in pieces if piece]
+
+
+def written_alike(names: Iterable[str]) -> str | None:
+    """Names that differ only in case or blanks, as a sentence shows them, if there are some.
+
+    Examples
+    --------
+    >>> from flgames.data.names import written_alike
+    >>> written_alike(["ill", "Ill ", "well"])
+    "'ill' and 'Ill '"
+    """
+    same: dict[str, list[str]] = {}
+    for name in names:
+        same.setdefault("".join(name.split()).casefold(), []).append(name)
+    alike = [" and ".join(map(repr, written)) for written in same.values() if len(written) > 1]
+    return "; ".join(alike) or None

@@ -15,7 +15,7 @@ from flgames.data.own.survey import Survey
 from flgames.data.samples import Samples
 from flgames.errors import UserError, unknown
 from flgames.runs.match import Match
-from flgames.runs.settings import EACH, Settings
+from flgames.runs.settings import EACH, REST, Settings
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class SiteData:
 
     def survey(self, data: str, roles: Roles) -> Survey:
         """What others may know of its own data."""
-        return read(self.client, self.path or path_of(data, self.client), roles).survey()
+        return read(self.client, self.path or path_of(data, self.client, roles), roles).survey()
 
     def samples(self, match: Match) -> Samples:
         data = match.data()
@@ -47,14 +47,15 @@ def known_players(settings: Settings) -> tuple[str, ...] | None:
     """Who will play, where that is known before they are there: None for own data that lie elsewhere."""
     if settings.data is None:
         return benchmark(settings.source).players
-    folder = Path(settings.data)
-    if settings.source.clients is not None or not folder.is_dir():
+    data = Path(settings.data)
+    if settings.source.clients is not None or not data.exists():
         return None
-    found = tuple(clients_in(folder))
-    for name in settings.holdout:
-        if name not in (EACH, *found):
-            raise unknown("client to hold out:", name, found)
-    return tuple(name for name in found if name not in settings.holdout)
+    found = tuple(clients_in(data, settings.roles))
+    for what, names in (("hold out", settings.holdout), ("train on", settings.source.train or ())):
+        for name in names:
+            if name not in (EACH, REST, *found):
+                raise unknown(f"client to {what}:", name, found)
+    return tuple(name for name in settings.source.train or found if name not in settings.holdout)
 
 
 def number_of_players(settings: Settings) -> int:

@@ -17,7 +17,7 @@ from torch.nn import functional
 from flgames.core.local import LocalFederation
 from flgames.core.loop import Play
 from flgames.core.messages import MODEL
-from flgames.data.own.arrays import ArrayRecords, class_name
+from flgames.data.own.arrays import GivenRecords, class_name
 from flgames.data.own.survey import Survey
 from flgames.data.samples import Samples
 from flgames.errors import UserError
@@ -35,7 +35,7 @@ PREDICTORS = ("linear", "mlp")
 """Predictors by name."""
 
 
-def labels_of(records: Mapping[str, ArrayRecords], classes: Sequence[Any] | None) -> list[Hashable]:
+def labels_of(records: Mapping[str, GivenRecords], classes: Sequence[Any] | None) -> list[Hashable]:
     """The labels in their order; one that nobody expects is an error, one that a client lacks a warning."""
     found = {label for each in records.values() for label in each.found.values()}
     labels: list[Any] = list(classes) if classes is not None else sorted(found, key=_order)

@@ -23,18 +23,20 @@ from flgames.core.loop import Play
 from flgames.core.records import GameResult
 from flgames.core.stopping.rule import StoppingRule, rules
 from flgames.data.own import arrays as given
+from flgames.data.own.layout import Layout
 from flgames.data.own.records import LaidOut
 from flgames.data.own.roles import Kind
-from flgames.data.own.survey import Layout, pooled_moments
+from flgames.data.own.table import check_no_measures
 from flgames.data.samples import Samples
 from flgames.devices import chosen_device
 from flgames.errors import UserError
 from flgames.estimator import build
 from flgames.estimator.build import Module
 from flgames.estimator.followers import Bar, History
+from flgames.estimator.inputs import feeds, names_of, ready_of, rows_for
 from flgames.estimator.knobs import OF_A_RUN, implied, parameters, with_knobs
 from flgames.estimator.saved import jsonable, label_array, onnx_session
-from flgames.evaluation.export import INPUTS, OUTPUTS, ExportedModel
+from flgames.evaluation.export import OUTPUTS, ExportedModel
 from flgames.files import write_json
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
@@ -95,6 +97,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of ``predict_proba``
+    feature_names_in_ : the columns of the tables, if they were DataFrames
     players_ : every client's predictor, by name; of a settled game the one network that was trained
     model_ : the ensemble with its preprocessing, an ``nn.Module`` from raw inputs to probabilities
     history_ : a :class:`~flgames.core.records.RoundRecord` for every round
@@ -149,7 +152,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X, y, groups
             ``{name: (X, y)}`` or ``{name: dataset}`` with a map-style dataset of (input, label); or arrays and the
-            client of every row.
+            client of every row. A DataFrame may have words, dates, truths and empty cells, and its columns any order.
         progress
             Show a bar.
         """
@@ -160,15 +163,16 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(records) < 2:
             raise UserError(f"A game needs two clients at least, and there is {len(records)}.")
         surveys = {name: each.survey() for name, each in records.items()}
+        for name, survey in surveys.items():
+            check_no_measures(name, survey.samples, "y")
         labels = build.labels_of(records, self.classes)
         given.check_shapes(surveys)
         layout = Layout.of(surveys, classes=tuple(map(given.class_name, labels)))
-        # Not layout.ready: a layout is stored, and its deviations are rounded before they are divided by. Models that
-        # were fitted before would get other bits.
-        ready = Standardise(layout.shape).fit(*pooled_moments(surveys)) if self.representation is None else None
-        self._set_up(layout.shape, labels, ready)
+        raw = self.representation is not None
+        ready, scale = ready_of(layout, surveys, raw)
+        self._set_up(layout.shape, labels, ready, layout if layout.columns else None, names_of(records))
         # Modules of one's own are given raw inputs; the perceptrons that find a shortcut for them need others.
-        self._players_ready = None if ready else Standardise(layout.shape).fit(*pooled_moments(surveys))
+        self._players_ready = scale if raw else None
         samples = {name: LaidOut.of(each, layout, self._ready) for name, each in records.items()}
         modules = self._modules(build.class_weights(self.class_weight, surveys, labels))
         build.check_outputs(modules, samples, len(labels))
@@ -220,9 +224,9 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
         """The probability of every class, in the order of ``classes_``."""
         self._check_is_fitted()
-        inputs = given.rows_of(X)
-        if tuple(inputs.shape[1:]) != tuple(self.input_shape_):
-            raise UserError(f"Inputs have the shape {tuple(inputs.shape[1:])}, and the model's {self.input_shape_}.")
+        inputs, expected = rows_for(self, X), self._layout.raw_shape if self._layout else self.input_shape_
+        if tuple(inputs.shape[1:]) != tuple(expected):
+            raise UserError(f"Inputs have the shape {tuple(inputs.shape[1:])}, and the model's {expected}.")
         with torch.inference_mode():
             rows = [self._probabilities(batch) for batch in given.batches(inputs)]
         return np.concatenate(rows) if rows else np.zeros((0, len(self.classes_)))
@@ -251,13 +255,17 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "own modules": own,
                 "classes": [jsonable(label) for label in self.classes_.tolist()],
                 "input shape": list(self.input_shape_),
+                "columns": list(self._names),
+                "layout": self._layout.model_dump(mode="json") if self._layout else None,
                 "result": self.result_.model_dump(mode="json"),
             },
         )
         exported = copy.deepcopy(self.model_).cpu()
         exported.write_safetensors(path / "weights.safetensors")
         try:
-            exported.write_onnx(path / "model.onnx", self.input_shape_)
+            raw_shape = self._layout.raw_shape if self._layout else self.input_shape_
+            labels = [jsonable(label) for label in self.classes_.tolist()]
+            exported.write_onnx(path / "model.onnx", raw_shape, labels, self._layout)
         except Exception as why:  # torch's exporter fails in many ways on modules that it does not know
             if own:
                 warnings.warn(f"There is no model.onnx, so load needs your modules again: {why}", stacklevel=2)
@@ -281,16 +289,19 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = cls(**params | given)
         model.result_ = GameResult.model_validate(saved["result"])
         shape, labels = tuple(saved["input shape"]), list(saved["classes"])
+        layout = Layout.model_validate(saved["layout"]) if saved.get("layout") else None
+        names = tuple(saved.get("columns", ()))
         if any(passed[name] is None for name in saved["own modules"]):
-            model._set_up(shape, labels, None)
+            model._set_up(shape, labels, None, layout, names)
             model._session = onnx_session(path / "model.onnx", saved["own modules"])
             return model
         tensors = safetensors.torch.load_file(path / "weights.safetensors")
         ready = {name.removeprefix("ready/"): each for name, each in tensors.items() if name.startswith("ready/")}
-        first = Standardise(shape) if ready else None
-        if first:
+        first: nn.Module | None = None
+        if ready:
+            first = Standardise(shape) if layout is None else layout.encode if representation else layout.ready
             first.load_state_dict(ready)
-        model._set_up(shape, labels, first)
+        model._set_up(shape, labels, first, layout, names)
         learnt = {name: each for name, each in tensors.items() if "/" in name and not name.startswith("ready/")}
         modules = model._modules()
         model._keep(Ensemble.from_tensors(modules.joined() if model._settles_games else modules, learnt))
@@ -302,9 +313,21 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _is_default_images(self) -> bool:
         return self.representation is None and self.predictor is None and len(self.input_shape_) == 3
 
-    def _set_up(self, shape: tuple[int, ...], labels: Sequence[Hashable], ready: nn.Module | None) -> None:
+    def _set_up(
+        self,
+        shape: tuple[int, ...],
+        labels: Sequence[Hashable],
+        ready: nn.Module | None,
+        layout: Layout | None = None,
+        names: tuple[str, ...] | None = None,
+    ) -> None:
         self.input_shape_ = shape
-        self.n_features_in_ = math.prod(shape)
+        self._layout, self._names = layout, names or ()
+        self.n_features_in_ = len(names) if names else math.prod(shape)
+        if names:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         self.classes_ = label_array(labels)
         self._numbers = {label: number for number, label in enumerate(labels)}
         self._ready = ready or nn.Identity()
@@ -403,7 +426,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _probabilities(self, batch: Tensor) -> np.ndarray:
         if self._session is not None:
-            (found,) = self._session.run([OUTPUTS], {INPUTS: batch.float().numpy()})
+            (found,) = self._session.run([OUTPUTS], feeds(batch, self._layout))
             return np.asarray(found)
         probabilities: np.ndarray = self.model_(batch.float()).numpy()
         return probabilities

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,14 +12,16 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from flgames.data.own.layout import Layout
 from flgames.errors import UserError
+from flgames.evaluation.onnx_table import NUMBERS, WORDS, describe, take_words, word_columns
 from flgames.models.architecture import snapshot
 from flgames.models.ensemble import Ensemble
 
 EXAMPLES = 2
 """Samples that a graph is traced with; it then takes any number."""
 
-INPUTS, OUTPUTS = "inputs", "probabilities"
+INPUTS, OUTPUTS = NUMBERS, "probabilities"
 
 TEMPERATURE = "temperature"
 
@@ -50,8 +52,13 @@ class ExportedModel(nn.Module):
         logits: Tensor = self.ensemble(self.ready(inputs)) / self.temperature
         return logits.softmax(1)
 
-    def write_onnx(self, path: Path, input_shape: tuple[int, ...]) -> None:
-        """As ONNX, for any number of samples at a time."""
+    def write_onnx(
+        self, path: Path, input_shape: tuple[int, ...], classes: Sequence[object] = (), layout: Layout | None = None
+    ) -> None:
+        """As ONNX, for any number of samples at a time; words of tables are taken as they are.
+
+        ``input_shape`` is that of raw inputs. Its metadata name classes and, of tables, columns.
+        """
         try:
             import onnxscript  # noqa: F401
         except ImportError:
@@ -68,6 +75,13 @@ class ExportedModel(nn.Module):
                 external_data=False,
                 verbose=False,
             )
+        told: dict[str, object] = {"classes": list(classes)}
+        if layout is not None and layout.columns:
+            take_words(path, layout)
+            words = word_columns(layout)
+            numbers = [name for name in layout.columns if name not in words]
+            told |= {"columns": list(layout.columns), INPUTS: numbers} | ({WORDS: words} if words else {})
+        describe(path, told)
 
     def write_torch_export(self, path: Path, input_shape: tuple[int, ...]) -> None:
         """As torch.export's archive. Load only what you trust: that format may hold pickled objects."""

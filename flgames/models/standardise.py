@@ -14,8 +14,8 @@ ROUNDING = 1e-6
 """A deviation that is smaller than this, beside its mean, is none."""
 
 
-def moments(count: int, sums: Sequence[Tensor], squares: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Mean and deviation of every feature, from the clients' sums over so many values in all.
+def moments(count: int | Tensor, sums: Sequence[Tensor], squares: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Mean and deviation of every feature, from the clients' sums over so many values in all, or of each feature.
 
     A feature that never changes has the deviation 1: it is left at 0 rather than blown up.
     """

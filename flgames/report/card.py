@@ -8,6 +8,7 @@ import torch
 
 import flgames
 from flgames.core.rates import Rates
+from flgames.data.own.layout import Layout
 from flgames.report.clients import COLUMNS, rows_of, summary_cells
 from flgames.runs.load import LoadedModel
 from flgames.runs.result import Result
@@ -35,9 +36,12 @@ def _lines(model: LoadedModel, files: dict[str, str]) -> Iterator[str]:
             f"channels x height x width = {shape}; other images must be resized to that before"
         )
     else:
-        yield f"- inputs: the columns {', '.join(layout.columns)}, in this order, as raw numbers"
+        yield f"- inputs: the columns {', '.join(layout.columns)}, in this order, as they come; an empty cell is NaN"
+        yield from _columns(layout)
     yield f"- outputs: probabilities of {', '.join(model.classes)}, in this order"
-    yield "- preprocessing: " + ("none" if layout is None else "a standardisation, inside the model")
+    yield "- preprocessing: " + (
+        "none" if layout is None else "the features of columns, and a standardisation, inside the model"
+    )
     if model.result.held_back:
         yield (
             f"- probabilities: logits are divided by {model.result.temperature:.3g}, fitted on samples that were held "
@@ -71,6 +75,19 @@ def _lines(model: LoadedModel, files: dict[str, str]) -> Iterator[str]:
     )
     if layout is not None and not model.result.unseen_clients:
         yield "- Places that it has never seen: nobody was held out, so how it does there is not known."
+
+
+def _columns(layout: Layout) -> Iterator[str]:
+    """What stands for words, dates and empty cells."""
+    for column in layout.details:
+        said = {
+            "category": f"words, by their number: {', '.join(column.words)}; all others -1",
+            "date": "days since 1970",
+        }
+        empty = "; a feature says where it is empty" if column.tells_missing else ""
+        yield f"    - {column.name}: {said.get(column.kind, 'numbers')}{empty}"
+    if layout.categories:
+        yield "    - model.onnx takes words as they are: its input `words`, with the columns that its metadata name"
 
 
 def _measures(model: LoadedModel) -> Iterator[str]:

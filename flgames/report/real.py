@@ -135,8 +135,8 @@ def _constant(results: Sequence[Result]) -> float:
 
 
 def columns_of(match: Match) -> Sequence[str]:
-    """The names of a table's columns."""
+    """The names of what a model sees of a table."""
     if isinstance(match.options, OwnOptions):
-        return OwnData(match.options).options.layout.columns
+        return OwnData(match.options).options.layout.features
     source = benchmark(match.options)
-    return source.data(match.seed).layout.columns if isinstance(source, Sites) else ()
+    return source.data(match.seed).layout.features if isinstance(source, Sites) else ()

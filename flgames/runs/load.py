@@ -10,8 +10,8 @@ from torch import nn
 
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.sites import Sites
+from flgames.data.own.layout import Layout
 from flgames.data.own.source import OwnOptions
-from flgames.data.own.survey import Layout
 from flgames.errors import UserError, unknown
 from flgames.evaluation.export import ExportedModel
 from flgames.models.ensemble import Ensemble
@@ -51,6 +51,11 @@ class LoadedModel:
             if label is not None:
                 labels.setdefault(label, []).append(kind)
         return tuple(" or ".join(labels[number]) for number in sorted(labels))
+
+    @property
+    def raw_shape(self) -> tuple[int, ...]:
+        """Of one input as it comes, before the model's own preprocessing."""
+        return self.layout.raw_shape if self.layout else self.result.input_shape
 
     @property
     def exported(self) -> ExportedModel:

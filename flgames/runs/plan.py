@@ -18,7 +18,7 @@ from flgames.data.own.survey import Survey
 from flgames.runs.entries import entries, kind_of
 from flgames.runs.entry import Entry
 from flgames.runs.match import Match
-from flgames.runs.settings import Settings
+from flgames.runs.settings import REST, Settings
 
 FORMAT = 1
 
@@ -72,6 +72,10 @@ def _sources(
         yield settings.source, kind_of(settings.source)
         return
     assert surveys is not None
-    for holdout in [(name,) for name in surveys] if settings.holds_out_each else [settings.holdout]:
-        options = OwnOptions.of(settings.data, settings.roles, settings.source.side, holdout, surveys)
+    train = settings.source.train
+    holdouts = [(name,) for name in surveys] if settings.holds_out_each else [settings.holdout]
+    if settings.holdout == (REST,):
+        holdouts = [tuple(name for name in surveys if name not in (train or ()))]
+    for holdout in holdouts:
+        options = OwnOptions.of(settings.data, settings.roles, settings.source.side, holdout, surveys, train)
         yield options, options.layout.kind

@@ -9,10 +9,10 @@ from pathlib import Path
 from flgames.core.stopping.rule import NEVER, rules
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.own import OWN_DATA
-from flgames.data.own.roles import Kind, Roles
+from flgames.data.own.roles import Kind
 from flgames.errors import UserError, unknown
 from flgames.runs import presets
-from flgames.runs.settings import EACH, Settings, checked, knobs, validated
+from flgames.runs.settings import EACH, REST, Settings, checked, knobs, validated
 
 
 def resolve(given: Mapping[str, object], file: Path | None = None) -> Settings:
@@ -41,7 +41,7 @@ def _on_benchmark(chosen: Mapping[str, object]) -> Settings:
     from flgames.data.benchmarks.registry import benchmark as benchmark_of
     from flgames.data.benchmarks.sites import Sites
 
-    for name in ("target", "group_column", "holdout"):
+    for name in (*FOR_OWN_DATA, "holdout"):
         if chosen.get(name):
             raise UserError(f"`{name}` is for data of your own: give `data` too.")
     options = {name: value for name, value in chosen.items() if name in BenchmarkOptions.model_fields}
@@ -95,7 +95,10 @@ def _without_other_rule(implied: Mapping[str, object], chosen: Mapping[str, obje
     return {name: value for name, value in implied.items() if name not in idle}
 
 
-FOR_BENCHMARKS = ("flips", "sizes", "classes", "pixels", "sprites", "train", "draw", "states")
+FOR_BENCHMARKS = ("flips", "sizes", "classes", "pixels", "sprites", "draw", "states")
+
+FOR_OWN_DATA = ("target", "group_column", "client_column", "columns", "drop", "categories")
+"""What is said of tables."""
 
 
 def _on_own_data(chosen: Mapping[str, object]) -> Settings:
@@ -105,15 +108,23 @@ def _on_own_data(chosen: Mapping[str, object]) -> Settings:
         if name in chosen:
             raise UserError(f"`{name}` is for benchmarks; your own data are as they are.")
     folder = Path(str(chosen["data"]))
-    roles = Roles(target=_text(chosen, "target"), group=_text(chosen, "group_column"))
-    settings = validated({**_implied(likely_kind(folder, roles), chosen), **chosen, "benchmark": OWN_DATA})
-    if EACH in settings.holdout and not settings.holds_out_each:
-        raise UserError(f"`holdout` {EACH} is for every client in turn: name no others beside it.")
+    said = {name: chosen[name] for name in FOR_OWN_DATA if chosen.get(name) is not None}
+    roles = validated(said).roles
+    kind = likely_kind(folder, roles)
+    if kind == "images" and said:
+        name, value = next(iter(said.items()))
+        raise UserError(f"`{name}` {value!r} is for tables, and {folder} has images.")
+    if kind == "table" and chosen.get("side") is not None:
+        raise UserError(f"`side` is for images, and {folder} has tables.")
+    settings = validated({**_implied(kind, chosen), **chosen, "benchmark": OWN_DATA})
+    for word, what in ((EACH, "every client in turn"), (REST, "all but those that `train` names")):
+        if word in settings.holdout and settings.holdout != (word,):
+            raise UserError(f"`holdout` {word} is for {what}: name no others beside it.")
+    if settings.holdout == (REST,) and settings.source.train is None:
+        raise UserError(f"`holdout` {REST} is for all clients but those that `train` names: name them.")
+    if settings.holds_out_each and settings.source.train is not None:
+        raise UserError(f"`holdout` {EACH} trains on all others in turn: leave `train` out.")
     return settings.model_copy(update={"data": str(folder.absolute())}) if folder.exists() else settings
-
-
-def _text(chosen: Mapping[str, object], name: str) -> str | None:
-    return str(chosen[name]) if chosen.get(name) is not None else None
 
 
 def read_file(path: Path) -> dict[str, object]:

@@ -40,8 +40,8 @@ Values = dict[str, Plain | tuple[float, ...]]
 NONE = "none"
 """Against nobody."""
 
-EACH = "each"
-"""Hold out every client in turn."""
+EACH, REST = "each", "rest"
+"""Hold out every client in turn, or all but those that train."""
 
 SETTLED_TITLES = {
     ("game", False): "settled game",
@@ -119,7 +119,8 @@ class Settings(BaseModel):
     data: str | None = Field(
         default=None,
         description="A folder with data of your own, instead of a benchmark: for each client a folder of images, "
-        "CLIENT/CLASS/*.png, .jpg, .tif or .bmp, or a table, CLIENT.csv, .parquet or .npz.",
+        "CLIENT/CLASS/*.png, .jpg, .tif or .bmp, or a table, CLIENT.csv, .csv.gz, .tsv, .parquet, .dat or .npz; or one "
+        "table with --client-column.",
         json_schema_extra=OWN,
     )
     target: str | None = Field(
@@ -133,10 +134,33 @@ class Settings(BaseModel):
         "or held back together. It is no input.",
         json_schema_extra=OWN,
     )
+    client_column: str | None = Field(
+        default=None,
+        description="The column of one table that says whose each row is, such as a hospital. It is no input.",
+        json_schema_extra=OWN,
+    )
+    columns: Names = Field(
+        default=(),
+        description="The only inputs, with commas between them. Default: all columns but those that have another role, "
+        "that number the rows, or that have another value in each row.",
+        json_schema_extra=OWN,
+    )
+    drop: Names = Field(
+        default=(),
+        description="Columns of the tables that are no inputs, with commas between them.",
+        json_schema_extra=OWN,
+    )
+    categories: Names = Field(
+        default=(),
+        description="Columns whose numbers are names, such as the code of a ward, with commas between them. Columns of "
+        "words are found without it.",
+        json_schema_extra=OWN,
+    )
     holdout: Names = Field(
         default=(),
         description="A client that nobody trains on, to see how the model does where it has never been. Give it more "
-        "than once to hold out several; each holds out every client in turn. Default: none.",
+        "than once to hold out several; each holds out every client in turn, and rest all but those that --train "
+        "names. Default: none.",
         json_schema_extra=OWN | {"several": True},
     )
     validation: float = Field(
@@ -266,7 +290,14 @@ class Settings(BaseModel):
     @property
     def roles(self) -> Roles:
         """Which columns of own tables are no inputs."""
-        return Roles(target=self.target, group=self.group_column)
+        return Roles(
+            target=self.target,
+            group=self.group_column,
+            client=self.client_column,
+            columns=self.columns,
+            drop=self.drop,
+            categories=self.categories,
+        )
 
     @property
     def holds_out_each(self) -> bool:

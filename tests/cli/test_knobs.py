@@ -44,6 +44,7 @@ UNLIKE_DEFAULTS: dict[str, tuple[object, dict[str, object]]] = {
     "data": ("somewhere", {}),
     "target": ("sick", {"data": "somewhere"}),
     "group_column": ("patient", {"data": "somewhere", "target": "sick"}),
+    "client_column": ("site", {"data": "somewhere", "target": "sick"}),
     "holdout": (["a", "b"], {"data": "somewhere"}),
     "validation": (0.1, {}),
     "predictor": ("linear", {}),

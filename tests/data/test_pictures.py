@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from flgames.cli import app
 from flgames.data.own.files import read
+from flgames.data.own.layout import Layout
 from flgames.data.own.pictures import Pictures, left_out, pictures_in
-from flgames.data.own.survey import Layout
 from flgames.errors import UserError
 from tests.own_data import three_hospitals
 

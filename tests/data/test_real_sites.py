@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from flgames.data.benchmarks.catalogue import fars, rand_health
-from flgames.data.benchmarks.keel import read_keel
 from flgames.data.benchmarks.resize import resized
 from flgames.data.benchmarks.sites import correlation
+from flgames.data.keel import read_keel
 from tests.benchmarks import OF_SITES, sites_at_hand
 
 

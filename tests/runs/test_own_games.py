@@ -286,6 +286,7 @@ def test_a_survey_crosses_as_sums_and_is_checked(scans: Path, tmp_path: Path) ->
         "sums",
         "squares",
         "indicators",
+        "details",
         "bits",
     }
     bad = pack({**header, "survey": header["survey"] | {"count": 0}})

@@ -20,7 +20,9 @@ from flgames.files import write_atomically
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from torch import Tensor
 
+    from flgames.data.own.layout import Layout
     from flgames.data.own.records import Unseen
     from flgames.runs.load import LoadedModel
 
@@ -59,26 +61,50 @@ def predict(
 
     with exit_codes():
         model = load(run, method, seed, holdout)
-        rows = list(_predictions(model, files))
+        wrong: list[str] = []
+        rows = list(_predictions(model, files, wrong))
+        if len(wrong) == len(files):
+            raise UserError(" ".join(wrong))
         header = ["file", "row", "prediction", *(f"p({label})" for label in model.classes)]
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
-        if out is None:
-            sys.stdout.write(text.getvalue())
-            return
-        try:
-            write_atomically(out, text.getvalue())
-        except OSError as error:
-            raise UserError(f"{out} can't be written: {error.strerror}.") from None
+        _write(text.getvalue(), out)
+        if wrong:
+            raise UserError(f"{len(wrong)} of {len(files)} files were not predicted: {' '.join(wrong)}")
 
 
-def _predictions(model: LoadedModel, files: list[Path]) -> Iterator[list[str]]:
+def _write(text: str, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(text)
+        return
+    try:
+        write_atomically(out, text)
+    except OSError as error:
+        raise UserError(f"{out} can't be written: {error.strerror}.") from None
+
+
+def _inputs(path: Path, layout: Layout, is_picture: bool, wrong: list[str]) -> Tensor | None:
+    """What a model is given of a file; one that can't be read is noted, and the others are predicted."""
+    from flgames.data.own.files import read_inputs
+    from flgames.data.own.pictures import Pictures
+
+    try:
+        if not is_picture:
+            return read_inputs(path, layout)
+        if not path.is_file():
+            raise UserError(f"{path} is not there.")
+        return Pictures("the new data", [path], [""], least_bits=layout.bits).rows(layout).values
+    except UserError as why:
+        wrong.append(str(why))
+        return None
+
+
+def _predictions(model: LoadedModel, files: list[Path], wrong: list[str]) -> Iterator[list[str]]:
     import torch
 
-    from flgames.data.own.files import IMAGES, read_inputs
-    from flgames.data.own.pictures import Pictures
+    from flgames.data.own.files import IMAGES
     from flgames.data.samples import EVALUATED
 
     layout = model.layout
@@ -88,10 +114,10 @@ def _predictions(model: LoadedModel, files: list[Path]) -> Iterator[list[str]]:
     pictures = [path for path in files if path.suffix.lower() in IMAGES]
     if pictures and layout.kind == "table":
         raise UserError(f"{pictures[0]} is a picture, and the model reads tables: {', '.join(layout.columns)}.")
-    new = [(path, Pictures("the new data", [path], [""], least_bits=layout.bits)) for path in pictures]
-    inputs = [(path, picture.rows(layout).values) for path, picture in new]
-    inputs += [(path, read_inputs(path, layout)) for path in files if path not in pictures]
-    for path, values in inputs:
+    for path in files:
+        values = _inputs(path, layout, path in pictures, wrong)
+        if values is None:
+            continue
         for first in range(0, len(values), EVALUATED):
             with torch.inference_mode():
                 rows = exported(values[first : first + EVALUATED])
@@ -122,9 +148,9 @@ def export(
         what = f"{format_.value}, inputs -> probabilities"
         match format_:
             case Format.onnx:
-                model.exported.write_onnx(path, model.result.input_shape)
+                model.exported.write_onnx(path, model.raw_shape, model.classes, model.layout)
             case Format.torch_export:
-                model.exported.write_torch_export(path, model.result.input_shape)
+                model.exported.write_torch_export(path, model.raw_shape)
             case Format.safetensors:
                 model.exported.write_safetensors(path)
                 what = "weights by player/NAME/..., phi/... and ready/..."
@@ -138,8 +164,9 @@ def export(
 @options.takes("device")
 def evaluate(
     run: Run,
-    data: Annotated[Path | None, typer.Option(help="A folder of clients, as for flgames play --data.")] = None,
+    data: Annotated[Path | None, typer.Option(help="A folder of clients, or one table, as for flgames play --data.")] = None,
     target: Annotated[str | None, typer.Option(help="The column of tables that has the truth. Default: as in the run.")] = None,
+    client_column: Annotated[str | None, typer.Option(help="The column of one table that says whose each row is. Default: as in the run, if the data are one table.")] = None,
     benchmark: Annotated[str | None, typer.Option(help="A benchmark, for a model that was trained on one of the same shape: its unseen client.")] = None,
     method: MethodName = None,
     seed: Seed = None,
@@ -157,21 +184,26 @@ def evaluate(
         if (data is None) == (benchmark is None):
             raise UserError("Say on what: `data` FOLDER or `benchmark` NAME.")
         device = str(given["device"] or "auto")
-        table = _on_clients(model, data, target, device) if data else _on_benchmark(model, str(benchmark), device)
+        table = (
+            _on_clients(model, data, target, client_column, device)
+            if data
+            else _on_benchmark(model, str(benchmark), device)
+        )
         make_console().print(table)
 
 
-def _on_clients(model: LoadedModel, data: Path, target: str | None, device: str) -> Table:
+def _on_clients(model: LoadedModel, data: Path, target: str | None, client_column: str | None, device: str) -> Table:
     from flgames.data.own.files import clients_in, read
     from flgames.data.own.records import LaidOut, Unseen
-    from flgames.data.own.roles import Roles
 
     layout = model.layout
     if layout is None:
         raise UserError("This model was trained on a benchmark: measure it with `benchmark`.")
-    settings = model.run.settings
-    roles = Roles(target=target or settings.target, group=settings.group_column)
-    clients = [Unseen(name, LaidOut.of(read(name, path, roles), layout)) for name, path in clients_in(data).items()]
+    ours = model.run.settings.roles
+    client = client_column or (ours.client if data.is_file() else None)
+    roles = ours.model_copy(update={"target": target or ours.target, "client": client})
+    found = clients_in(data, roles)
+    clients = [Unseen(name, LaidOut.of(read(name, path, roles), layout)) for name, path in found.items()]
     return _table(model, f"{model.match.entry.title} on {data}", clients, device)
 
 

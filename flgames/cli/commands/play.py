@@ -83,7 +83,7 @@ def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str,
     """Have the data at hand, and refuse what can't be played, before a folder is made."""
     from flgames.cli.ui.fetching import fetch
     from flgames.data.benchmarks.registry import benchmark
-    from flgames.data.own.source import skipped_in, surveys_of
+    from flgames.data.own.source import OwnOptions, remarks_on, surveys_of
     from flgames.data.own.survey import lacking
     from flgames.engines.sites import known_players
     from flgames.runs.plan import make_plan
@@ -96,8 +96,10 @@ def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str,
         return None  # what its data are is for each client to say
     with console.status("reading the clients' data ..."):
         surveys = surveys_of(settings.data, settings.roles)
-    make_plan(settings, surveys)  # refuses clients that do not fit together
-    for remark in (*skipped_in(settings.data, settings.roles), *lacking(surveys)):
+    plan = make_plan(settings, surveys)  # refuses clients that do not fit together
+    own = plan.matches[0].options
+    taken = own.remarks(surveys) if isinstance(own, OwnOptions) else ()
+    for remark in (*remarks_on(settings.data, settings.roles), *taken, *lacking(surveys)):
         console.print(remark, style="yellow", soft_wrap=True)
     return surveys
 

@@ -116,7 +116,8 @@ class BenchmarkOptions(BaseModel):
     )
     train: TrainingSites | None = Field(
         default=None,
-        description="The sites that train, for example CA,TX,FL; all others are unseen. For benchmarks of real sites.",
+        description="The sites that train, for example CA,TX,FL; all others are unseen. For benchmarks of real sites; "
+        "of data of your own others are left out, or held out by --holdout rest.",
         json_schema_extra=DATA,
     )
     draw: int | None = Field(

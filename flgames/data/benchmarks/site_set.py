@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from flgames.data.own.files import Stack, Table
+from flgames.data.own.stack import Stack
+from flgames.data.own.table import Table
 from flgames.errors import UserError, unknown
 from flgames.files import replacing
 

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from flgames.data.benchmarks.site_set import SiteSet
+from flgames.data.own.layout import Layout
 from flgames.data.own.records import LaidOut, Unseen
 from flgames.data.own.roles import Kind
-from flgames.data.own.survey import Layout
 from flgames.data.samples import POOLED
 from flgames.errors import UserError
 

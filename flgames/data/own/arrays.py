@@ -11,8 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from flgames.data.own.layout import Layout
 from flgames.data.own.records import InMemory, Rows
-from flgames.data.own.survey import Layout, Survey
+from flgames.data.own.survey import Survey
+from flgames.data.own.table import Table, as_table
 from flgames.errors import UserError
 
 CHUNK = 512
@@ -120,32 +122,81 @@ class ArrayRecords:
             raise UserError(
                 f"{self.client} has one number a sample: X needs a row for every sample, of one number at least."
             )
-        if unknown := [label for label in labels if label != label]:
-            raise UserError(f"{self.client} has the label {unknown[0]}: fill what is missing.")
+        _check_labels(self.client, labels)
         if not torch.isfinite(inputs.float()).all():
-            raise UserError(f"{self.client} has NaN or infinity in its inputs: fill what is missing.")
+            raise UserError(
+                f"{self.client} has NaN or infinity in its inputs: fill what is missing, or pass a DataFrame, whose "
+                "empty cells are filled."
+            )
         named = [class_name(label) for label in labels]
         self.found |= dict(zip(named, labels, strict=True))
         self.labels += named
         return inputs
 
 
-def as_records(X: Any, y: Any = None, groups: Any = None) -> dict[str, ArrayRecords]:  # noqa: N803
+@dataclass
+class FrameRecords:
+    """One client's pandas table, as files have it: columns by name, words, dates and empty cells too."""
+
+    client: str
+    table: Table
+    found: dict[str, Hashable]
+    groups: list[str] | None = None
+
+    @classmethod
+    def of(cls, client: str, frame: Any, labels: list[Hashable]) -> FrameRecords:
+        if len(frame) != len(labels):
+            raise UserError(f"{client} has {len(frame)} inputs and {len(labels)} labels.")
+        if not labels:
+            raise UserError(f"{client} has no samples.")
+        _check_labels(client, labels)
+        named = [class_name(label) for label in labels]
+        table = as_table(client, frame.set_axis([str(name) for name in frame.columns], axis=1), named, "its columns")
+        return cls(client, table, dict(zip(named, labels, strict=True)))
+
+    @property
+    def labels(self) -> list[str]:
+        return self.table.labels
+
+    def survey(self) -> Survey:
+        return self.table.survey()
+
+    def rows(self, layout: Layout) -> Rows:
+        return self.table.rows(layout)
+
+
+GivenRecords = ArrayRecords | FrameRecords
+"""What one client has, as it was given."""
+
+
+def is_frame(values: Any) -> bool:
+    """Whether it is a table of pandas."""
+    return type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "columns")
+
+
+def as_records(X: Any, y: Any = None, groups: Any = None) -> dict[str, GivenRecords]:  # noqa: N803
     """Clients by name, from a mapping, or from arrays and the group of every row."""
     if isinstance(X, Mapping):
         if y is not None or groups is not None:
             raise UserError("fit takes clients as {name: (X, y)}, or X, y and groups; not both.")
-        return {str(name): ArrayRecords(str(name), _given(str(name), own)) for name, own in X.items()}
+        records = {str(name): _records(str(name), own) for name, own in X.items()}
+        if len({type(each) for each in records.values()}) > 1:
+            raise UserError("Some clients have a DataFrame and others an array: give all of them the same.")
+        return records
     if y is None or groups is None:
         raise UserError("fit needs to know who has what: fit({name: (X, y), ...}) or fit(X, y, groups=...).")
-    inputs, labels, names = _tensor(X), list(map(_plain, y)), np.asarray(groups)
+    labels, names = list(map(_plain, y)), np.asarray(groups)
+    inputs = X if is_frame(X) else _tensor(X, names.tolist())
     if not len(inputs) == len(labels) == len(names):
         raise UserError(f"X, y and groups have {len(inputs)}, {len(labels)} and {len(names)} rows.")
-    found: dict[str, ArrayRecords] = {}
+    found: dict[str, GivenRecords] = {}
     for name in dict.fromkeys(names.tolist()):
         rows = np.flatnonzero(names == name)
-        own = Arrays(inputs[torch.from_numpy(rows)], [labels[row] for row in rows])
-        found[str(name)] = ArrayRecords(str(name), own)
+        theirs = [labels[row] for row in rows]
+        if is_frame(X):
+            found[str(name)] = FrameRecords.of(str(name), X.iloc[rows], theirs)
+        else:
+            found[str(name)] = ArrayRecords(str(name), Arrays(inputs[torch.from_numpy(rows)], theirs))
     return found
 
 
@@ -176,10 +227,21 @@ def _features_last(inputs: Tensor) -> Tensor:
     return inputs.reshape(len(inputs), -1) if inputs.dim() > 2 else inputs
 
 
+def _check_labels(client: str, labels: Sequence[Hashable]) -> None:
+    if unknown := [label for label in labels if label != label or label is None]:
+        raise UserError(f"{client} has the label {unknown[0]}: fill what is missing.")
+
+
+def _records(name: str, given: Any) -> GivenRecords:
+    if isinstance(given, tuple | list) and len(given) == 2 and is_frame(given[0]):
+        return FrameRecords.of(name, given[0], [_plain(label) for label in given[1]])
+    return ArrayRecords(name, _given(name, given))
+
+
 def _given(name: str, given: Any) -> Given:
     if isinstance(given, tuple | list) and len(given) == 2:
         try:
-            inputs, labels = _tensor(given[0]), [_plain(label) for label in given[1]]
+            inputs, labels = _tensor(given[0], name), [_plain(label) for label in given[1]]
         except (ValueError, TypeError) as error:
             raise UserError(f"X of {name} is no array of numbers: {error}.") from None
         if len(inputs) != len(labels):
@@ -190,9 +252,34 @@ def _given(name: str, given: Any) -> Given:
     raise UserError(f"{name}: a client is (X, y) or a map-style dataset, not {type(given).__name__}.")
 
 
-def _tensor(values: Any) -> Tensor:
-    tensor = values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
+def _tensor(values: Any, clients: str | Sequence[object] = "X") -> Tensor:
+    """Numbers as a tensor; what is none is named by its column and its client: one, or that of every row."""
+    if hasattr(values, "tocsr"):
+        whose = clients if isinstance(clients, str) else "every client"
+        raise UserError(f"The inputs of {whose} are sparse in all columns: make them dense, by .toarray().")
+    if not isinstance(values, Tensor):
+        array = np.asarray(values)
+        values = torch.as_tensor(array if array.dtype.kind not in "OUS" else _of_words(array, clients))
+    tensor: Tensor = values
     return tensor.float() if tensor.is_floating_point() else tensor
+
+
+def _of_words(array: np.ndarray, clients: str | Sequence[object]) -> np.ndarray:
+    """An array of any objects as numbers, if they are."""
+    try:
+        return array.astype(np.float32)
+    except (ValueError, TypeError):
+        for place in np.ndindex(array.shape):
+            try:
+                float(array[place])
+            except (ValueError, TypeError):
+                whose = clients if isinstance(clients, str) else clients[place[0]]
+                column = place[1] if len(place) > 1 else 0
+                raise UserError(
+                    f"Column {column} of {whose} has words, and an array must have numbers: pass a DataFrame, whose "
+                    "words are encoded."
+                ) from None
+        raise
 
 
 def class_name(label: Any) -> str:

@@ -14,8 +14,9 @@ import torch
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from flgames.data.own.files import IMAGES
+from flgames.data.own.layout import Layout
 from flgames.data.own.records import InMemory
-from flgames.data.own.survey import Layout, Survey
+from flgames.data.own.survey import Survey
 from flgames.errors import UserError
 
 LARGEST_SIDE = 64

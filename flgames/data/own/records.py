@@ -9,7 +9,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from flgames.data.own.survey import Layout, Survey
+from flgames.data.own.layout import Layout
+from flgames.data.own.survey import Survey
 
 
 class Rows(Protocol):

@@ -10,9 +10,11 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from flgames.data.own import OWN_DATA
 from flgames.data.own.files import clients_in, read
+from flgames.data.own.layout import Layout, taken
 from flgames.data.own.records import LaidOut, Unseen
 from flgames.data.own.roles import Roles
-from flgames.data.own.survey import Layout, Survey
+from flgames.data.own.survey import Survey
+from flgames.data.own.table import Table
 from flgames.data.samples import POOLED
 from flgames.errors import UserError, unknown
 
@@ -25,6 +27,10 @@ class OwnOptions(BaseModel):
     data: str
     target: str | None = None
     group_column: str | None = None
+    client_column: str | None = None
+    columns: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     players: tuple[str, ...]
     holdout: tuple[str, ...] = ()
     layout: Layout
@@ -41,7 +47,19 @@ class OwnOptions(BaseModel):
 
     @property
     def roles(self) -> Roles:
-        return Roles(target=self.target, group=self.group_column)
+        return Roles(
+            target=self.target,
+            group=self.group_column,
+            client=self.client_column,
+            columns=self.columns,
+            drop=self.drop,
+            categories=self.categories,
+        )
+
+    def remarks(self, surveys: Mapping[str, Survey]) -> Iterator[str]:
+        """What was made of the columns of tables."""
+        if self.layout.columns:
+            yield from taken({name: surveys[name] for name in self.players}, self.layout)
 
     def decides(self) -> dict[str, object]:
         """What decides the data, as keys are made of it."""
@@ -55,16 +73,22 @@ class OwnOptions(BaseModel):
         side: int | None,
         holdout: tuple[str, ...],
         surveys: Mapping[str, Survey],
+        train: tuple[str, ...] | None = None,
     ) -> OwnOptions:
-        """What follows from the surveys of all clients but those that are held out."""
-        for name in holdout:
-            if name not in surveys:
-                raise unknown("client to hold out:", name, surveys)
-        playing = {name: survey for name, survey in surveys.items() if name not in holdout}
+        """What follows from the surveys of those who train: ``train``, or all but those that are held out."""
+        for what, names in (("hold out", holdout), ("train on", train or ())):
+            for name in names:
+                if name not in surveys:
+                    raise unknown(f"client to {what}:", name, surveys)
+        if both := [name for name in train or () if name in holdout]:
+            raise UserError(f"{both[0]} can't train and be held out.")
+        playing = {
+            name: survey for name, survey in surveys.items() if name in (train or surveys) and name not in holdout
+        }
         if len(playing) < 2:
             left = f" but {' and '.join(holdout)}" if holdout else ""
             raise UserError(f"A game needs two clients at least, and there is {len(playing)}{left}.")
-        layout = Layout.of(playing, side)
+        layout = Layout.of(playing, side, kept=roles.columns)
         for name in holdout:
             for label, samples in surveys[name].samples.items():
                 if label not in layout.classes:
@@ -72,14 +96,8 @@ class OwnOptions(BaseModel):
                         f"{name} is held out and has {samples} of the class {label!r}, which no training client has: "
                         "leave them out, or train on it."
                     )
-        return cls(
-            data=data,
-            target=roles.target,
-            group_column=roles.group,
-            players=tuple(playing),
-            holdout=holdout,
-            layout=layout,
-        )
+        common = {"data": data, "players": tuple(playing), "holdout": holdout, "layout": layout}
+        return cls.model_validate(roles.given | common)
 
 
 @dataclass(frozen=True)
@@ -104,7 +122,7 @@ class OwnData:
 
     def samples(self, client: str, path: Path | None = None) -> LaidOut:
         """What one client has, where the folder has it or at a path of its own."""
-        path = path or path_of(self.options.data, client)
+        path = path or path_of(self.options.data, client, self.options.roles)
         return LaidOut.of(read(client, path, self.options.roles), self.options.layout)
 
     def training_clients(self) -> dict[str, LaidOut]:
@@ -117,25 +135,27 @@ class OwnData:
         return tuple(Unseen(name, self.samples(name)) for name in self.options.holdout)
 
 
-def path_of(data: str, client: str) -> Path:
-    """Where a folder has a client."""
-    found = clients_in(Path(data))
+def path_of(data: str, client: str, roles: Roles) -> Path:
+    """Where a folder has a client, or the table that has all of them."""
+    found = clients_in(Path(data), roles)
     if client not in found:
         raise unknown(f"client in {data}:", client, found)
     return found[client]
 
 
-def skipped_in(data: str, roles: Roles) -> Iterator[str]:
-    """What lies in the clients' folders and is no image, in sentences."""
-    for name, path in clients_in(Path(data)).items():
-        if path.is_dir():
+def remarks_on(data: str, roles: Roles) -> Iterator[str]:
+    """What of the clients' files is not used, in sentences."""
+    for name, path in clients_in(Path(data), roles).items():
+        records = read(name, path, roles)
+        if isinstance(records, Table):
+            yield from records.remarks
+        elif path.is_dir():
             from flgames.data.own.pictures import Pictures, left_out  # PIL is for those who have images
 
-            records = read(name, path, roles)
             assert isinstance(records, Pictures)
             yield from left_out(records)
 
 
 def surveys_of(data: str, roles: Roles) -> dict[str, Survey]:
-    """The survey of every client in a folder."""
-    return {name: read(name, path, roles).survey() for name, path in clients_in(Path(data)).items()}
+    """The survey of every client in a folder, or in a table that has all of them."""
+    return {name: read(name, path, roles).survey() for name, path in clients_in(Path(data), roles).items()}

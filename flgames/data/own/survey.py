@@ -1,4 +1,4 @@
-"""What clients tell of their data before a game, and what follows from it for all of them.
+"""What clients tell of their data before a game.
 
 A client's survey is counts and sums: how many samples, how often each class, the sum and the sum of squares of every
 feature. Together they fix the classes, the shape of inputs, and a standardisation that nobody's samples had to leave
@@ -15,11 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from torch import Tensor
 
 from flgames.data.names import natural
+from flgames.data.own.columns import ColumnTold
 from flgames.data.own.roles import Kind
-from flgames.errors import UserError
-from flgames.models.standardise import Standardise, moments
-
-MOST_CLASSES = 1000
+from flgames.models.standardise import moments
 
 
 class Survey(BaseModel):
@@ -38,69 +36,10 @@ class Survey(BaseModel):
     squares: tuple[FiniteFloat, ...]
     indicators: tuple[bool, ...] = ()
     """Which columns of a table have no values but 0 and 1."""
+    details: dict[str, ColumnTold] = {}
+    """Of columns that are more, or less, than a number in every row."""
     bits: int = Field(default=8, ge=8, le=32)
     """Bits a pixel that are in use in the files of images."""
-
-
-class Layout(BaseModel):
-    """What inputs and labels look like, the same for every client and for whoever uses the model later."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: Kind
-    shape: tuple[int, ...]
-    """Of one input: channels, height and width of images, the number of columns of a table."""
-    columns: tuple[str, ...] = ()
-    classes: tuple[str, ...]
-    mean: tuple[float, ...]
-    deviation: tuple[float, ...]
-    """Of every channel or column, over all training samples; 0 and 1 of indicators, which are left as they are."""
-    bits: int = 8
-    """Bits a pixel that are in use at the training clients, at most: new files are scaled by them."""
-
-    @classmethod
-    def of(
-        cls, surveys: Mapping[str, Survey], side: int | None = None, classes: tuple[str, ...] | None = None
-    ) -> Layout:
-        """What these clients have in common, or one sentence that names the client that differs.
-
-        ``side`` is that of images; ``classes`` are those that there are, in their order, if not all of them occur.
-        """
-        if not surveys:
-            raise UserError("There is no client to learn from.")
-        first, one = next(iter(surveys.items()))
-        for name, survey in surveys.items():
-            _check_alike(first, one, name, survey)
-        classes = classes or natural({label for survey in surveys.values() for label in survey.samples})
-        _check_classes(classes)
-        shape = tuple(max(sizes) for sizes in zip(*(survey.shape for survey in surveys.values()), strict=True))
-        if side is not None and one.kind == "images":
-            shape = (shape[0], side, side)
-        mean, deviation = pooled_moments(surveys)
-        features = shape[0] if one.kind == "images" else len(mean)  # grey images were told of as coloured ones
-        return cls(
-            kind=one.kind,
-            shape=shape,
-            columns=one.columns,
-            classes=classes,
-            mean=tuple(mean[:features].tolist()),
-            deviation=tuple(deviation[:features].tolist()),
-            bits=max(survey.bits for survey in surveys.values()),
-        )
-
-    @property
-    def ready(self) -> Standardise:
-        """The first layer of every model on such data."""
-        return Standardise(self.shape).fit(torch.tensor(self.mean), torch.tensor(self.deviation))
-
-    def indices(self, client: str, labels: Sequence[str]) -> Tensor:
-        """Labels as numbers."""
-        numbers = {label: number for number, label in enumerate(self.classes)}
-        for label in labels:
-            if label not in numbers:
-                known = ", ".join(self.classes)
-                raise UserError(f"{client} has samples of the class {label!r}; the model knows {known}.")
-        return torch.tensor([numbers[label] for label in labels])
 
 
 def pooled_moments(surveys: Mapping[str, Survey]) -> tuple[Tensor, Tensor]:
@@ -111,7 +50,7 @@ def pooled_moments(surveys: Mapping[str, Survey]) -> tuple[Tensor, Tensor]:
     """
     told = list(surveys.values())
     mean, deviation = moments(
-        sum(survey.count for survey in told),
+        _present(told),
         [torch.tensor(survey.sums, dtype=torch.float64) for survey in told],
         [torch.tensor(survey.squares, dtype=torch.float64) for survey in told],
     )
@@ -121,38 +60,36 @@ def pooled_moments(surveys: Mapping[str, Survey]) -> tuple[Tensor, Tensor]:
     return mean, deviation
 
 
+def _present(told: Sequence[Survey]) -> int | Tensor:
+    """Over how many values the sums are, of every feature."""
+    count = sum(survey.count for survey in told)
+    if not any(survey.details for survey in told):
+        return count
+    missing = [[survey.details.get(name, ColumnTold()).missing for name in survey.columns] for survey in told]
+    return (count - torch.tensor(missing, dtype=torch.float64).sum(0)).clamp(min=1)
+
+
+def share_of_ones(surveys: Mapping[str, Survey], place: int) -> float:
+    told = list(surveys.values())
+    present = torch.as_tensor(_present(told)).expand(len(told[0].columns))
+    return sum(survey.sums[place] for survey in told) / float(present[place])
+
+
+def in_order(survey: Survey, columns: Sequence[str]) -> Survey:
+    """The same survey with these columns only, in this order."""
+    places = [survey.columns.index(name) for name in columns]
+    parts = {
+        name: tuple(getattr(survey, name)[place] for place in places)
+        for name in ("sums", "squares", "indicators")
+        if getattr(survey, name)
+    }
+    details = {name: each for name, each in survey.details.items() if name in columns}
+    return survey.model_copy(update=parts | {"columns": tuple(columns), "details": details})
+
+
 def lacking(surveys: Mapping[str, Survey]) -> Iterator[str]:
     """Who has no sample of a class that others have: no error, but worth knowing."""
     classes = natural({label for survey in surveys.values() for label in survey.samples})
     for name, survey in surveys.items():
         if missing := [label for label in classes if label not in survey.samples]:
             yield f"{name} has no sample of {', '.join(missing)}."
-
-
-def _check_alike(first: str, one: Survey, name: str, survey: Survey) -> None:
-    if survey.kind != one.kind:
-        raise UserError(f"{name} has a {_called(survey)}, and {first} a {_called(one)}: clients must have the same.")
-    if survey.columns != one.columns:
-        missing, more = set(one.columns) - set(survey.columns), set(survey.columns) - set(one.columns)
-        what = [f"lacks {', '.join(sorted(missing))}"] if missing else []
-        what += [f"has {', '.join(sorted(more))} too"] if more else []
-        raise UserError(
-            f"{name} {' and '.join(what) or 'has them in another order'}, compared with the columns of {first}."
-        )
-    alike = len(survey.shape) == len(one.shape) and len(survey.sums) == len(one.sums)
-    if not alike or (survey.kind == "table" and survey.shape != one.shape):
-        raise UserError(f"Inputs of {name} have the shape {survey.shape}, and those of {first} {one.shape}.")
-
-
-def _called(survey: Survey) -> str:
-    return "table" if survey.kind == "table" else "folder of images"
-
-
-def _check_classes(classes: tuple[str, ...]) -> None:
-    if len(classes) < 2:
-        raise UserError(f"All samples are of the class {classes[0]!r}: there is nothing to tell apart.")
-    if len(classes) > MOST_CLASSES:
-        raise UserError(
-            f"There are {len(classes)} classes, such as {classes[0]} and {classes[1]}: is the target a number? "
-            "flgames tells classes apart."
-        )

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from flgames.data.benchmarks.compose import training_sites
-from flgames.data.benchmarks.keel import read_keel
 from flgames.data.benchmarks.mirrors import PythonPackage
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.published import Published
 from flgames.data.benchmarks.registry import GamePreset, NamedBenchmark
 from flgames.data.benchmarks.site_set import SiteSet
 from flgames.data.benchmarks.sites import Sites
+from flgames.data.keel import read_keel
 
 AGE, AGE_SQUARED = "AGE", "AGE_SQUARED"
 OLDEST = 97

@@ -1,0 +1,114 @@
+"""Tables as files have them: read with pandas, cells as they were written."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import gzip
+import io
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flgames.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas
+
+TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+PARQUET, KEEL, NPZ = ".parquet", ".dat", ".npz"
+TABLES = (*TEXTS, PARQUET, KEEL, NPZ)
+"""How the names of tables end."""
+
+SEPARATORS = ",;\t|"
+
+
+def ending(path: Path) -> str | None:
+    """How the name of a table ends; None: it is no table."""
+    return next((each for each in sorted(TABLES, key=len, reverse=True) if path.name.lower().endswith(each)), None)
+
+
+def read_frame(client: str, path: Path) -> pandas.DataFrame:
+    """All columns of a table in a file, with text where the file has text."""
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError as error:
+        raise UserError(f"{client}: {path} can't be read: {error.strerror}.") from None
+    return _read(client, path, changed)
+
+
+@functools.lru_cache(maxsize=2)
+def _read(client: str, path: Path, changed: int) -> pandas.DataFrame:
+    """Those read last are remembered: one file may have the rows of fifty clients."""
+    match ending(path):
+        case ".parquet":
+            frame = _parquet(client, path)
+        case ".dat":
+            frame = _keel(client, path)
+        case _:
+            frame = _separated(client, path)
+    names = [str(name) for name in frame.columns]
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise UserError(f"{client}: {path.name} has more than one column {twice[0]!r}.")
+    return frame.set_axis(names, axis=1)
+
+
+def _separated(client: str, path: Path) -> pandas.DataFrame:
+    import pandas
+
+    try:
+        content = path.read_bytes()
+        text = (gzip.decompress(content) if path.suffix.lower() == ".gz" else content).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
+        raise UserError(f"{client}: {path.name} can't be read as CSV in UTF-8: {error}.") from None
+    separator = _separator(text.partition("\n")[0])
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
+    except csv.Error as error:
+        raise UserError(f"{client}: {path.name} can't be read as CSV in UTF-8: {error}.") from None
+    header, body = ([name.strip() for name in rows[0]], rows[1:]) if rows else ([], [])
+    if wrong := next((number for number, row in enumerate(body, 2) if len(row) != len(header)), None):
+        raise UserError(f"{client}: row {wrong} of {path.name} has not as many cells as its header, {len(header)}.")
+    frame = pandas.DataFrame(body, columns=header, dtype=object)
+    return _with_points(frame) if separator == ";" else frame
+
+
+def _separator(header: str) -> str:
+    """What stands between the names of columns: the one that parts them into most."""
+    return max(SEPARATORS, key=lambda each: len(next(csv.reader([header], delimiter=each), [])))
+
+
+def _with_points(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Where semicolons part cells, commas may be decimal: columns of such numbers are written with points."""
+    for number, name in enumerate(frame.columns):
+        cells = frame.iloc[:, number].astype(str)
+        if cells.str.fullmatch(r"\s*|\s*-?\d+(,\d+)?([eE][-+]?\d+)?\s*").all() and cells.str.contains(",").any():
+            frame = frame.assign(**{str(name): cells.str.replace(",", ".")})
+    return frame
+
+
+def _parquet(client: str, path: Path) -> pandas.DataFrame:
+    import pandas
+
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise UserError(
+            f"{client}: reading {path.name} needs one more package: pip install -c constraints.txt '.[parquet]'."
+        ) from None
+    try:
+        return pandas.read_parquet(path, engine="pyarrow")
+    except (OSError, ValueError) as error:
+        raise UserError(f"{client}: {path.name} can't be read as parquet: {error}.") from None
+
+
+def _keel(client: str, path: Path) -> pandas.DataFrame:
+    import pandas
+
+    from flgames.data.keel import read_keel
+
+    try:
+        _, columns = read_keel(path)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{client}: {path.name} can't be read as a table of KEEL: {error}.") from None
+    return pandas.DataFrame(columns, dtype=object)
