@@ -199,6 +199,24 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        ("play", "--rounds", "many"),
+        ("play", "--track", "paper"),
+        ("compare", "colored-digits", "--seeds", "0"),
+        ("data", "show", "colored-digits", "--seed", "-1"),
+        ("nvflare", "job", "job", "--rounds", "many"),
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_value_is_not_blamed_on_the_environment(arguments: tuple[str, ...]) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    said = " ".join(result.stderr.replace("│", "").split())
+    assert f"Invalid value for '{arguments[-2]}': " in said
+
+
+@pytest.mark.parametrize(
     ("content", "sentence"),
     [
         ("memroy = 5", "game.toml: 'memroy'. Did you mean 'memory'?"),
