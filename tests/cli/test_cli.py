@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from flgames.cli import app
 from flgames.data.benchmarks import published
 from flgames.data.benchmarks.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE
-from flgames.runs.folder import GameFolder, locked
+from flgames.runs.folder import GameFolder, RunFolder, locked
 from flgames.runs.load import load
+from flgames.runs.resolve import resolve
+from flgames.runs.runner import Interrupted, play_run
 
 SHORT = ["--rounds", "6", "--against-rounds", "2", "--stop-below", "never", "--threads", "1"]
 
@@ -255,6 +258,38 @@ def test_a_run_is_resumed_as_it_was_set_up(finished: Path) -> None:
     assert result.exit_code == 2
     assert "belongs to another run: its --memory is 5, not 4" in result.stderr
     assert run("play", "--resume", finished, "--memory", "5", "--participation", "1").exit_code == 0
+
+
+def test_a_run_goes_on_with_other_threads_and_says_what_that_means(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, threads = tmp_path / "run", list[int]()
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    begun = RunFolder.create(out, resolve({"rounds": 4, "against": "none", "stop_below": "never", "threads": 1}))
+    ((_, game),) = begun.games()
+    with pytest.raises(Interrupted):
+        play_run(begun, interrupted=lambda: len(game.measures()) >= 2)
+    refused = run("play", "--resume", out, "--threads", "2", "--memory", "4")
+    assert refused.exit_code == 2
+    assert "belongs to another run: its --memory is 5, not 4" in refused.stderr
+    assert RunFolder.open(out).settings == begun.settings, "what is refused changes nothing"
+    with locked(out):
+        refused = run("play", "--resume", out, "--threads", "2")
+    assert "Another process is playing" in refused.stderr
+    assert RunFolder.open(out).settings == begun.settings
+
+    went_on = run("play", "--resume", out, "--threads", "2")
+    assert went_on.exit_code == 0, went_on.output
+    warning = "It began with --threads 1 and goes on with 2: weights may differ in their last bits."
+    assert warning in went_on.output
+    assert threads == [1, 2]
+    assert len(game.measures()) == 4
+    assert RunFolder.open(out).settings == begun.settings.model_copy(update={"threads": 2})
+
+    ended = run("play", "--resume", out, "--threads", "1")
+    assert ended.exit_code == 0
+    assert "last bits" not in ended.output
+    assert RunFolder.open(out).settings.threads == 2, "that is what it was played with"
 
 
 def test_a_run_is_resumed_with_the_default_of_a_rule_that_it_has_not_got(finished: Path) -> None:

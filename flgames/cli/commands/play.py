@@ -63,7 +63,7 @@ def play(
         chosen = options.given(context)
         if fast:
             chosen["phi_batches"] = "all"
-        run = _resumed(resume, chosen, config, out) if resume is not None else None
+        run = _resumed(resume, chosen, config, out, console) if resume is not None else None
         settings = run.settings if run else resolve(chosen, config)
         likely_entries(settings)  # refuses a method that is not declared for this benchmark before a folder is made
         chosen_device(settings.device)
@@ -128,15 +128,22 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
             console.print(f"tensorboard --logdir {run.path / FOLDER}", soft_wrap=True)
 
 
-def _resumed(path: Path, given: dict[str, object], config: Path | None, out: Path | None) -> RunFolder:
+def _resumed(
+    path: Path, given: dict[str, object], config: Path | None, out: Path | None, console: Console
+) -> RunFolder:
     from flgames.runs.folder import RunFolder
 
     run = RunFolder.open(path)
     if config or out:
         raise UserError("`resume` goes on with a run as it was set up: leave out `config` and `out`.")
     ours = run.settings.flat()
-    asked = validated(ours | given).flat()
+    settings = validated(ours | given)
+    asked = settings.flat()
     for name in given:
-        if asked[name] != ours[name]:
+        if asked[name] != ours[name] and name != "threads":
             raise UserError(f"{path} belongs to another run: its `{name}` is {ours[name]}, not {asked[name]}.")
-    return run
+    if settings.threads == run.settings.threads or run.has_ended:
+        return run
+    said = f"It began with --threads {run.settings.threads} and goes on with {settings.threads}"
+    console.print(f"{said}: weights may differ in their last bits.", style="yellow", soft_wrap=True)
+    return run.with_threads(settings.threads)
