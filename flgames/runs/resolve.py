@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from flgames.core.stopping.rule import NEVER, rules
@@ -116,8 +116,8 @@ def _text(chosen: Mapping[str, object], name: str) -> str | None:
     return str(chosen[name]) if chosen.get(name) is not None else None
 
 
-def read_file(path: Path) -> dict[str, object]:
-    """Settings from a TOML file; keys are spelled as on the command line."""
+def read_file(path: Path, beside: Sequence[str] = ()) -> dict[str, object]:
+    """Settings from a TOML file; keys are spelled as on the command line. ``beside`` are keys that are no settings."""
     try:
         content = tomllib.loads(path.read_text())
     except OSError as error:
@@ -125,7 +125,8 @@ def read_file(path: Path) -> dict[str, object]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"The config file {path} is not TOML: {error}.") from None
     values = {key.replace("-", "_"): value for key, value in content.items()}
+    known = (*knobs(), *beside)
     for key in values:
-        if key not in knobs():
-            raise unknown(f"key in {path}:", key.replace("_", "-"), [name.replace("_", "-") for name in knobs()])
+        if key not in known:
+            raise unknown(f"key in {path}:", key.replace("_", "-"), [name.replace("_", "-") for name in known])
     return values

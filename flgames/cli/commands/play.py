@@ -15,7 +15,7 @@ from flgames.cli.ui.console import make_console
 from flgames.cli.ui.errors import exit_codes
 from flgames.core.knobs import PHI
 from flgames.errors import UserError
-from flgames.runs.resolve import resolve
+from flgames.runs.resolve import read_file, resolve
 from flgames.runs.settings import RUN, Settings, knobs, validated
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def play(
         if fast:
             chosen["phi_batches"] = "all"
         run = _resumed(resume, chosen, config, out, console) if resume is not None else None
-        settings = run.settings if run else resolve(chosen, config)
+        filed = read_file(config, ["track"]) if config else {}
+        track = track or _tracker(filed.pop("track", None))
+        settings = run.settings if run else resolve(filed | chosen)
         likely_entries(settings)  # refuses a method that is not declared for this benchmark before a folder is made
         chosen_device(settings.device)
         if settings.engine != "local":
@@ -77,6 +79,13 @@ def play(
         elif settings.data is None:
             fetch(benchmark(settings.source), console, offline)
         _play(run, console, track)
+
+
+def _tracker(named: object) -> Tracker | None:
+    """The tracker of a config file, if it names one."""
+    if named not in (None, *Tracker):
+        raise UserError(f"`track` should be {' or '.join(map(repr, map(str, Tracker)))}; {named} was given.")
+    return None if named is None else Tracker(str(named))
 
 
 def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str, Survey] | None:
