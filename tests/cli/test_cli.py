@@ -141,6 +141,9 @@ def test_the_table_says_why_another_rule_stopped(tmp_path: Path) -> None:
     ((game,),) = json.loads((tmp_path / "run" / "results.json").read_text()).values()
     assert (game["end"], game["stopped_by"]) == ("rule", "none was better in the next 5")
     assert game["rounds"] == game["chosen_round"] + 1 + 5 < 30
+    where = f"round {game['chosen_round'] + 1} of {game['rounds']}"
+    assert f"chose the model of {where}" in " ".join(result.output.split())
+    assert game["chosen"] == f"{where}, counted from 1", "files say what was printed, too"
     assert "may be a shortcut state" not in result.output, "a rule did fire"
 
 

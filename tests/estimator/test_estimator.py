@@ -60,6 +60,9 @@ def test_it_learns_and_says_what_it_learnt(knobs: dict[str, Any]) -> None:
     assert list(model.players_) == ["north", "south"]
     assert [record.round for record in model.history_] == list(range(model.result_.rounds))
     assert 0 <= model.result_.chosen_round < 60
+    assert model.history_[model.result_.chosen_round].round == model.result_.chosen_round
+    chosen = f"round {model.result_.chosen_round + 1} of {model.result_.rounds}, counted from 1"
+    assert model.result_.chosen == chosen, "as people count"
     assert {name: figures.n for name, figures in model.result_.held_back.items()} == {"north": 12, "south": 12}
 
 
