@@ -125,7 +125,7 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
     alone = locked(run.path) if is_local else nullcontext()  # an engine's server locks it
     with alone, Tracked(run) if track else nullcontext() as tracked:
         try:
-            with signals(console) as interrupted, LiveLine(console) as live:
+            with signals(console) as interrupted, LiveLine(console, run) as live:
                 callbacks: list[Callback] = [live, tracked] if tracked else [live]
                 (play_run if is_local else simulate)(run, callbacks, interrupted)
         except Interrupted:
