@@ -111,6 +111,8 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     (2,)
     """
 
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012  # where scikit-learn routes metadata, fit asks for this
+
     @with_knobs
     def __init__(
         self,
