@@ -312,7 +312,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._ready = ready or nn.Identity()
         self._session: Any = None
 
-    def _modules(self, weights: Tensor | None = None) -> Architecture:
+    def _modules(self, weights: Sequence[float] | None = None) -> Architecture:
         own = self.optimiser, self.phi_optimiser
         return build.architecture(
             self.representation,

@@ -12,7 +12,7 @@ from flgames.data.own import OWN_DATA
 from flgames.data.own.roles import Kind, Roles
 from flgames.errors import UserError, unknown
 from flgames.runs import presets
-from flgames.runs.settings import EACH, Settings, checked, knobs, validated
+from flgames.runs.settings import EACH, NONE, Settings, checked, knobs, validated
 
 
 def resolve(given: Mapping[str, object], file: Path | None = None) -> Settings:
@@ -48,6 +48,8 @@ def _on_benchmark(chosen: Mapping[str, object]) -> Settings:
     source = benchmark_of(checked(BenchmarkOptions, options))  # refuses options that this benchmark does not have
     if isinstance(source, Sites):
         return validated({**_implied(source.kind, chosen), **chosen, "benchmark": source.name})
+    if chosen.get("class_weight", NONE) != NONE:
+        raise UserError(f"`class_weight` is for real data, such as your own, and {source.name} has a planted shortcut.")
     variant, settles = _variant(chosen), _settles(chosen)
     implied = _as_the_variant(presets.on_benchmark(source.name, variant, settles, _is_balanced(chosen)), chosen)
     values = {**_without_other_rule(implied, chosen), **chosen, "benchmark": source.name}

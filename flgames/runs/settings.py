@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.config import JsonDict
@@ -151,6 +151,12 @@ class Settings(BaseModel):
         lt=1,
         description="The share of every training client's samples that is held back: no weights are learnt from them, "
         "and training clients' figures are on them. Default: 0.2 for real data and settled games, else 0.",
+        json_schema_extra=DATA,
+    )
+    class_weight: Literal["none", "balanced"] = Field(
+        default="none",
+        description="balanced: classes count alike in the loss of every method, however rare they are; their samples "
+        "are counted over all training clients. For real data. Default: none, samples count alike.",
         json_schema_extra=DATA,
     )
     phi_rounds: int | None = Field(

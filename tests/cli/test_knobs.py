@@ -46,6 +46,7 @@ UNLIKE_DEFAULTS: dict[str, tuple[object, dict[str, object]]] = {
     "group_column": ("patient", {"data": "somewhere", "target": "sick"}),
     "holdout": (["a", "b"], {"data": "somewhere"}),
     "validation": (0.1, {}),
+    "class_weight": ("balanced", {"data": "somewhere"}),
     "predictor": ("linear", {}),
     "settle": ("always", {"predictor": "linear"}),
     "network": ("cnn", {"settle": "auto"}),

@@ -7,7 +7,7 @@ home for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
 import torch
@@ -119,6 +119,12 @@ def pooled_moments(surveys: Mapping[str, Survey]) -> tuple[Tensor, Tensor]:
         as_it_is = torch.tensor([survey.indicators for survey in told]).all(0)
         mean, deviation = mean.masked_fill(as_it_is, 0.0), deviation.masked_fill(as_it_is, 1.0)
     return mean, deviation
+
+
+def class_counts(surveys: Iterable[Survey], classes: Sequence[str]) -> list[int]:
+    """How many samples of every class these clients have together."""
+    told = list(surveys)
+    return [sum(survey.samples.get(label, 0) for survey in told) for label in classes]
 
 
 def lacking(surveys: Mapping[str, Survey]) -> Iterator[str]:
