@@ -43,9 +43,11 @@ def test_the_python_example_runs(
 ) -> None:
     names: dict[str, object] = {}
     monkeypatch.chdir(tmp_path)
-    for block in python_blocks("python.md")[:3]:
+    for block in python_blocks("python.md")[:4]:
         exec(block, names)
-    assert re.search(r"ended by its (rule|rounds), after \d+ rounds", capsys.readouterr().out)
+    said = capsys.readouterr().out
+    assert re.search(r"ended by its (rule|rounds), after \d+ rounds", said)
+    assert re.findall(r"trained at the others, at (\w+): 0\.\d", said) == ["north", "south", "west"]
 
 
 def test_a_benchmark_of_your_own_is_drawn_and_played(

@@ -17,9 +17,10 @@ from flgames.cli.commands.nvflare import nvflare
 from flgames.cli.commands.play import play
 from flgames.cli.commands.reproduce import reproduce
 from flgames.cli.commands.search import search
-from flgames.cli.ui.options import BareOptions
+from flgames.cli.ui.options import BareOptions, Commands
 
 app = typer.Typer(
+    cls=Commands,
     help="FL Games: federated learning whose model keeps working on clients it has never seen.",
     no_args_is_help=True,
     rich_markup_mode="rich",

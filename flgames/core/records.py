@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, computed_field
 
 from flgames.core.figures import Figures
 
@@ -150,7 +150,7 @@ class GameResult(BaseModel):
     """Why the rule ended the game, if it did."""
     rounds: int
     chosen_round: int
-    """The round whose model is returned, counted from 0."""
+    """The round whose model is returned, counted from 0 as ``RoundRecord.round`` is; ``chosen`` counts from 1."""
     train: float
     """Accuracy, pooled over training clients: on samples that were held back, or else on all that they train on."""
     train_of: dict[str, float]
@@ -169,3 +169,9 @@ class GameResult(BaseModel):
     """What the sites disagree about, if that was looked for."""
     balanced: Balanced | None = None
     """What players count for, where it is not the same for all."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def chosen(self) -> str:
+        """The round whose model is returned, in the words of what is printed, where the first round is 1."""
+        return f"round {self.chosen_round + 1} of {self.rounds}, counted from 1"

@@ -11,18 +11,19 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
 from flgames.core.local import LocalFederation
 from flgames.core.loop import Play
 from flgames.core.messages import MODEL
 from flgames.data.own.arrays import GivenRecords, class_name
-from flgames.data.own.survey import Survey
+from flgames.data.own.survey import Survey, class_counts
 from flgames.data.samples import Samples
 from flgames.errors import UserError
 from flgames.methods.fedavg import FedAvg
 from flgames.models.architecture import Architecture, MakesOptimiser, Weights, phi_of
+from flgames.models.class_weights import balanced_weights, weighted_loss
 from flgames.models.linear import is_linear, linear_predictor
 from flgames.models.networks import CNN, MLP, Linear, PooledCNN
 from flgames.runs.entries import pretraining
@@ -53,7 +54,7 @@ def labels_of(records: Mapping[str, GivenRecords], classes: Sequence[Any] | None
 
 def class_weights(
     given: str | Mapping[Any, float] | None, surveys: Mapping[str, Survey], labels: Sequence[Hashable]
-) -> Tensor | None:
+) -> tuple[float, ...] | None:
     """The weight of every class in the loss."""
     if given is None:
         return None
@@ -61,11 +62,10 @@ def class_weights(
         if given != "balanced":
             raise UserError(f"class_weight is 'balanced' or a weight for every class, not {given!r}.")
         named = [class_name(label) for label in labels]
-        counts = torch.tensor([sum(each.samples.get(name, 0) for each in surveys.values()) for name in named])
-        return counts.sum() / (len(counts) * counts.clamp(min=1))
+        return balanced_weights(class_counts(surveys.values(), named))
     if missing := [label for label in labels if label not in given]:
         raise UserError(f"class_weight has no weight for {missing}.")
-    return torch.tensor([float(given[label]) for label in labels])
+    return tuple(float(given[label]) for label in labels)
 
 
 def architecture(
@@ -73,7 +73,7 @@ def architecture(
     predictor: Module | str | None,
     input_shape: tuple[int, ...],
     classes: int,
-    weights: Tensor | None = None,
+    weights: Sequence[float] | None = None,
     optimiser: MakesOptimiser | None = None,
     phi_optimiser: MakesOptimiser | None = None,
     settles: bool = False,
@@ -82,7 +82,7 @@ def architecture(
 
     Where games are settled they are the network that is trained in the end.
     """
-    loss = functional.cross_entropy if weights is None else partial(_weighted_loss, weights)
+    loss = functional.cross_entropy if weights is None else weighted_loss(weights)
     if isinstance(predictor, str) and predictor not in PREDICTORS:
         raise UserError(f"A predictor by name is {' or '.join(map(repr, PREDICTORS))}, not {predictor!r}.")
     if representation is None and predictor in (None, "mlp"):
@@ -176,7 +176,3 @@ def _factory(module: Module, *arguments: int) -> Callable[[], nn.Module]:
         if each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
     ]
     return partial(module, *arguments[: len(takes)])
-
-
-def _weighted_loss(weights: Tensor, logits: Tensor, targets: Tensor) -> Tensor:
-    return functional.cross_entropy(logits, targets, weights.to(logits))

@@ -32,6 +32,7 @@ from flgames.devices import chosen_device
 from flgames.errors import UserError
 from flgames.estimator import build
 from flgames.estimator.build import Module
+from flgames.estimator.disagreement import column_table
 from flgames.estimator.followers import Bar, History
 from flgames.estimator.inputs import feeds, names_of, ready_of, rows_for
 from flgames.estimator.knobs import OF_A_RUN, implied, parameters, with_knobs
@@ -101,6 +102,8 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     players_ : every client's predictor, by name; of a settled game the one network that was trained
     model_ : the ensemble with its preprocessing, an ``nn.Module`` from raw inputs to probabilities
     history_ : a :class:`~flgames.core.records.RoundRecord` for every round
+    disagreement_ : of tables, a DataFrame with a row a column: how far players and sites disagree about it, and how
+        much the model uses it; see :class:`~flgames.evaluation.columns.ColumnEvidence`
     result_ : a :class:`~flgames.core.records.GameResult`: how the game ended, which round was chosen, every client's
         figures on samples that were held back, and what the clients disagree about
 
@@ -113,6 +116,8 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> model.predict(torch.randn(2, 4)).shape
     (2,)
     """
+
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012  # where scikit-learn routes metadata, fit asks for this
 
     @with_knobs
     def __init__(
@@ -201,6 +206,12 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             play.run(followers)
         self.history_ = history.records
         self._finish(play, run.rounds)
+        by_players = isinstance(method, Settled) and method.evidence(play.server)
+        found_by = method.game.ensemble(play.server).cpu() if isinstance(method, Settled) and by_players else None
+        ensemble, result = self.model_.ensemble, self.result_
+        self.disagreement_ = column_table(
+            samples, self._layout, ensemble, found_by, result, run.validation, run.seed, len(self._numbers)
+        )
 
     def _method(
         self, modules: Architecture, samples: Mapping[str, Samples], run: Settings, device: torch.device
@@ -333,7 +344,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._ready = ready or nn.Identity()
         self._session: Any = None
 
-    def _modules(self, weights: Tensor | None = None) -> Architecture:
+    def _modules(self, weights: Sequence[float] | None = None) -> Architecture:
         own = self.optimiser, self.phi_optimiser
         return build.architecture(
             self.representation,

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from flgames.models.architecture import Loss
+
 ITERATIONS = 200
 
 L2 = 1e-3
@@ -53,7 +55,9 @@ class Head:
         return torch.stack(found)
 
 
-def fit_head(features: Tensor, targets: Tensor, classes: int, l2: float = L2) -> Head:
+def fit_head(
+    features: Tensor, targets: Tensor, classes: int, l2: float = L2, loss_of: Loss = functional.cross_entropy
+) -> Head:
     """The head that has the least penalised loss on these samples. Nothing is drawn: it is where descent ends.
 
     Examples
@@ -73,7 +77,7 @@ def fit_head(features: Tensor, targets: Tensor, classes: int, l2: float = L2) ->
     def closure() -> Tensor:
         optimiser.zero_grad()
         # Twice: of two classes both have half of the effect, so that the squared norm is half of the effects'.
-        loss = functional.cross_entropy(exact @ weight.T + bias, targets) + 2 * l2 * weight.square().sum()
+        loss = loss_of(exact @ weight.T + bias, targets) + 2 * l2 * weight.square().sum()
         loss.backward()  # type: ignore[no-untyped-call]
         return loss
 

@@ -40,7 +40,7 @@ class LogisticClient(Client):
         """The head with the least penalised loss, and that loss without the penalty."""
         inputs, targets = self.batch(torch.arange(len(self.site.samples)))
         layer = linear_layer(self.predictor)
-        head = fit_head(inputs.flatten(1), targets, layer.out_features, self.config.l2)
+        head = fit_head(inputs.flatten(1), targets, layer.out_features, self.config.l2, self.loss)
         with torch.no_grad():
             layer.weight.copy_(head.weight)
             layer.bias.copy_(head.bias)

@@ -39,9 +39,7 @@ def _lines(model: LoadedModel, files: dict[str, str]) -> Iterator[str]:
         yield f"- inputs: the columns {', '.join(layout.columns)}, in this order, as they come; an empty cell is NaN"
         yield from _columns(layout)
     yield f"- outputs: probabilities of {', '.join(model.classes)}, in this order"
-    yield "- preprocessing: " + (
-        "none" if layout is None else "the features of columns, and a standardisation, inside the model"
-    )
+    yield "- preprocessing: " + ("none" if layout is None else "inside the model")
     if model.result.held_back:
         yield (
             f"- probabilities: logits are divided by {model.result.temperature:.3g}, fitted on samples that were held "

@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from flgames.evaluation.profile import InvarianceProfile
 from flgames.files import write_atomically
@@ -23,9 +24,16 @@ from flgames.runs.folder import GameFolder
 
 # Okabe and Ito's palette: told apart by colour-blind readers too.
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-CLIENT_COLOURS = ("#56B4E9", "#0072B2")
+CLIENT_COLOURS = (
+    "#56B4E9", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#332288", "#882255", "#F0E442", "#000000", "#999933",
+)  # fmt: skip
+CLIENT_STYLES = ("-", "--", "-.", ":")
+"""Of clients for whom no colour is left."""
 UNSEEN = "#D55E00"
 GREY = "#666666"
+
+MOST_NAMED = len(CLIENT_COLOURS)
+"""Training clients whose lines the legend names."""
 
 FEW_PROBES = 50
 """Below this, points are marked: the lines between them are not measured."""
@@ -43,8 +51,10 @@ def draw_curves(
             panel.axhline(ceiling, color=GREY, linestyle=":", linewidth=1.2, label="best an invariant model can do")
         stop_below = folders[0].result().stop_below
         if stop_below is not None:
-            panel.axhline(stop_below, color=GREY, linestyle="--", linewidth=1.2, label=f"stops below {stop_below:.2f}")
+            panel.axhline(stop_below, color=GREY, linestyle="--", linewidth=1.2, label=f"stops below {stop_below:.0%}")
         panel.set(title=method, xlabel="round", ylim=(0, 1))
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.yaxis.set_major_formatter(PercentFormatter(1.0))
         panel.grid(alpha=0.2)
     panels[0][0].set_ylabel("accuracy")
     handles, labels = panels[0][-1].get_legend_handles_labels()
@@ -62,9 +72,10 @@ def _curves(panel: Axes, folders: Sequence[GameFolder]) -> None:
                 rounds,
                 [line.accuracy_of.get(client, float("nan")) for line in lines],
                 color=CLIENT_COLOURS[place % len(CLIENT_COLOURS)],
+                linestyle=CLIENT_STYLES[place // len(CLIENT_COLOURS) % len(CLIENT_STYLES)],
                 linewidth=1.2,
                 alpha=0.9 if len(folders) == 1 else 0.4,
-                label=f"training, {client}" if label and len(lines[0].accuracy_of) <= 3 else None,
+                label=f"training, {client}" if label and len(lines[0].accuracy_of) <= MOST_NAMED else None,
             )
         trained = next((line.round for line in lines if line.kind == "model"), 0)
         if trained and number == 0:
@@ -142,6 +153,7 @@ def draw_profile(path: Path, title: str, rows: Sequence[Row], training_flips: Se
         title=title, ylabel="accuracy on held-out images", xlim=(-0.02, 1.02), ylim=(0, 1.02),
         xlabel="p: how often the spurious feature contradicts the label (0 agrees, 1 conflicts)",
     )  # fmt: skip
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.grid(alpha=0.2)
     axes.legend(loc="lower left", fontsize=9)
     save(figure, path)
@@ -149,7 +161,7 @@ def draw_profile(path: Path, title: str, rows: Sequence[Row], training_flips: Se
 
 def _rule(row: Row) -> str:
     threshold = row.played[0].stop_below
-    return f", stopped below {threshold:.2f}" if threshold is not None else ""
+    return f", stopped below {threshold:.0%}" if threshold is not None else ""
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -14,7 +14,7 @@ from flgames.files import write_atomically, write_json
 from flgames.report.clients import ClientRow, csv_page, majority_of, markdown_page, rows_of, terminal_tables
 from flgames.report.plots import draw_curves, draw_unseen
 from flgames.runs.entry import Entry
-from flgames.runs.evidence import balanced, beside, chose, doubts, few_left, found, too_simple
+from flgames.runs.evidence import balanced, beside, chose, doubts, few_left, found, too_simple, weighs
 from flgames.runs.folder import GameFolder, RunFolder
 from flgames.runs.match import Match
 from flgames.runs.names import PERCEPTRONS
@@ -91,6 +91,8 @@ def _say(match: Match, games: Games, console: Console) -> None:
     console.print(f"Training clients' figures are {where}.", soft_wrap=True)
     if held_back and (few := [name for name in match.players if name not in games[-1][1][0].held_back]):
         console.print(f"{', '.join(few)} had too few samples to hold any back, and has no figures.", soft_wrap=True)
+    for remark in weighs(games[-1][0], _classes_of(match)):
+        console.print(remark, soft_wrap=True)
     constant = _constant(games[-1][1])
     for entry, results, _ in games:
         for result in results:
@@ -132,6 +134,13 @@ def _constant(results: Sequence[Result]) -> float:
         confusions = [each.confusion for each in result.held_back.values()] or list(result.confusion_of.values())
         shares.append(sum(sum(each[label]) for each in confusions) / sum(sum(map(sum, each)) for each in confusions))
     return fmean(shares)
+
+
+def _classes_of(match: Match) -> Sequence[str]:
+    if isinstance(match.options, OwnOptions):
+        return match.options.layout.classes
+    source = benchmark(match.options)
+    return source.class_names if isinstance(source, Sites) else ()
 
 
 def columns_of(match: Match) -> Sequence[str]:

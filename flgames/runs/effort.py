@@ -23,8 +23,8 @@ MACHINE = 5e10
 SIDES = {"colored-mnist": 28, "colored-fashion-mnist": 28, "spurious-cifar10": 32, "colored-dsprites": 64}
 EMBEDDED_SIDE = 8
 
-ASKED, CONVOLVED = 0.005, 50
-"""Seconds of a round of linear models, and how many times that convolutions take."""
+ASKED, CONVOLVED, PERCEPTRONS = 0.005, 50, 3
+"""Seconds of a round of linear models, and how many times that convolutions and perceptrons take."""
 
 FORWARD, TRAINING = 1, 3
 """Products a sample: one forwards; two more for the gradients of weights and of inputs."""
@@ -71,6 +71,14 @@ def guessed_seconds(entry: Entry, options: BenchmarkOptions) -> float:
         passed = min(batches_in(_share(config["phi_batches"]), size, batch) * batch, size) * clients
         round_ = (round_ + passed * (2 * phi + 2 * clients * predictor)) / 2
     return float(usual_rounds(entry) * round_ / MACHINE)
+
+
+def rough_seconds(entry: Entry) -> float:
+    """From its rounds, its steps and its network alone, where nothing is known of the data."""
+    steps = entry.config.get("local_steps")
+    perceptrons = PERCEPTRONS if isinstance(entry.network, MLP) else CONVOLVED
+    times = 1 if isinstance(entry.network, Linear) else perceptrons
+    return usual_rounds(entry) * ASKED * times * (steps if isinstance(steps, int) else 1)
 
 
 def _samples(config: Mapping[str, Plain], size: int) -> int:

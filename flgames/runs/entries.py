@@ -308,7 +308,8 @@ def before(entry_: Entry) -> Entry:
     """What is played before a game begins, to train its phi: FedAvg, on the same network and the same samples."""
     declared = _baseline("fedavg", UNSEARCHED["fedavg"])
     what = {"slug": "phi", "title": "FedAvg, for phi", "network": entry_.network, "rounds": entry_.phi_rounds}
-    return declared.model_copy(update=what | {"config": entry_.phi_config, "validation": entry_.validation})
+    same = {"validation": entry_.validation, "class_weight": entry_.class_weight}
+    return declared.model_copy(update=what | same | {"config": entry_.phi_config})
 
 
 def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:

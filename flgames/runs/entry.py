@@ -21,7 +21,8 @@ from flgames.methods.fl_games.server import Game
 from flgames.methods.registry import config_of, find, make
 from flgames.methods.settled.config import SettledConfig
 from flgames.methods.settled.server import Settled
-from flgames.models.architecture import Weights
+from flgames.models.architecture import Architecture, Weights
+from flgames.models.class_weights import weighted_loss
 from flgames.models.networks import MLP, Network
 
 
@@ -56,6 +57,8 @@ class Entry(BaseModel):
     """Pixels a side, where a method's authors used others than the benchmark."""
     validation: float = Field(default=0.0, ge=0, lt=1)
     """The share of every training client's samples that is held back."""
+    class_weight: tuple[float, ...] = ()
+    """What every class counts for in the loss; none: each sample counts as much as any other."""
     probe_every: int = Field(default=0, ge=0)
     """Look at the unseen client every so many rounds, for a curve; nothing that plays can see it."""
 
@@ -84,13 +87,17 @@ class Entry(BaseModel):
 
     def make(self, input_shape: tuple[int, ...], classes: int, first_phi: Weights | None = None) -> Method:
         """The method, for such inputs and labels; ``first_phi`` are the weights that its phi begins with."""
-        architecture = self.network.architecture(input_shape, classes)
+        architecture = self._weighted(self.network.architecture(input_shape, classes))
         if self.players is not None:
-            players = self.players.architecture(input_shape, classes)
+            players = self._weighted(self.players.architecture(input_shape, classes))
             return Settled(architecture, SettledConfig.model_validate(self.config), players)
         if first_phi is not None:
             return Game(architecture, FLGamesConfig.model_validate(self.config), first_phi)
         return make(self.method, architecture, self.config)
+
+    def _weighted(self, architecture: Architecture) -> Architecture:
+        """The same network, which learns by this entry's loss."""
+        return replace(architecture, loss=weighted_loss(self.class_weight)) if self.class_weight else architecture
 
     def decides(self) -> dict[str, object]:
         """All that can change a result, and no name, as keys are made of it.

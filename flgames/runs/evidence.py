@@ -21,7 +21,7 @@ TOO_SIMPLE = 0.02
 """Perceptrons must be this much better than linear models, and by more than chance, before a truth is not linear."""
 
 NAMED = 3
-"""Columns that a sentence names."""
+"""Columns, clients or classes that a sentence names."""
 
 
 NO_REASON = "The clients' data give no reason to distrust anything"
@@ -166,6 +166,17 @@ def too_simple(linear: Result, perceptrons: Result) -> Iterator[str]:
         )
 
 
+def weighs(entry: Entry, classes: Sequence[str]) -> Iterator[str]:
+    """What every class counts for, where it is not the same."""
+    weights = entry.class_weight
+    if not weights:
+        return
+    counts = f"{min(weights):.2f} to {max(weights):.2f}"
+    if len(weights) <= NAMED:
+        counts = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(classes, weights, strict=True))
+    yield f"Classes count alike in the loss of every method. A sample counts, by its class: {counts}."
+
+
 def doubts(entry: Entry, result: Result, constant: float) -> Iterator[str]:
     """Why not to believe a result."""
     if entry.rule is not None and result.end != "rule":
@@ -173,7 +184,7 @@ def doubts(entry: Entry, result: Result, constant: float) -> Iterator[str]:
             f"{entry.title}: --rounds ended the game before its rule did; a later round may be better. Try more "
             "--rounds."
         )
-    if result.train < constant + LITTLE:
+    if result.train < constant + LITTLE and not entry.class_weight:  # classes that count alike cost accuracy
         yield (
             f"{entry.title}: the most frequent class alone gives {constant:.0%} at the training clients, and this "
             f"model {result.train:.0%}: it has learnt little that holds for all of them."

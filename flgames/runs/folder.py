@@ -108,6 +108,18 @@ class RunFolder:
             raise UserError(f"{path} is not a run folder: it has no readable settings.json.") from None
         return cls(path, validated(without_unchosen(saved)))
 
+    def with_threads(self, threads: int) -> RunFolder:
+        """The same run, which goes on with so many threads: its settings say so from now on."""
+        settings = self.settings.model_copy(update={"threads": threads})
+        with locked(self.path):
+            write_json(self.path / "settings.json", settings.flat())
+        return RunFolder(self.path, settings)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all of its games have ended."""
+        return self.is_planned and all(folder.has_ended for _, folder in self.games())
+
     @property
     def id(self) -> str:
         """What sites keep their states of this run under: no other run has it, wherever its folder is."""

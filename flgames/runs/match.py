@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from flgames.data.benchmarks.benchmark import BenchmarkData
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import benchmark
-from flgames.data.benchmarks.sites import SitesData
+from flgames.data.benchmarks.sites import Sites, SitesData
 from flgames.data.own.source import OwnData, OwnOptions
 from flgames.errors import UserError
 from flgames.runs.entry import Entry
@@ -54,6 +54,14 @@ class Match(BaseModel):
     def holdout(self) -> str | None:
         """Whom of own data nobody trains on, as one name; a benchmark has no such name for its unseen clients."""
         return "+".join(self.options.holdout) or None if isinstance(self.options, OwnOptions) else None
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether it is played on a table whose columns mean something."""
+        if isinstance(self.options, OwnOptions):
+            return self.options.layout.kind == "table"
+        source = benchmark(self.options)
+        return isinstance(source, Sites) and source.kind == "table"
 
     @property
     def what(self) -> dict[str, object]:

@@ -11,10 +11,13 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from flgames.data.benchmarks.options import BenchmarkOptions
+from flgames.data.benchmarks.registry import benchmark
+from flgames.data.benchmarks.sites import Sites
 from flgames.data.own.files import likely_kind
 from flgames.data.own.roles import Kind
 from flgames.data.own.source import OwnOptions
-from flgames.data.own.survey import Survey
+from flgames.data.own.survey import Survey, class_counts
+from flgames.models.class_weights import balanced_weights
 from flgames.runs.entries import entries, kind_of
 from flgames.runs.entry import Entry
 from flgames.runs.match import Match
@@ -49,14 +52,29 @@ class Plan(BaseModel):
 
 def make_plan(settings: Settings, surveys: Mapping[str, Survey] | None = None) -> Plan:
     """What follows from settings. On own data it takes the clients' surveys to know."""
+    weighs = settings.class_weight == "balanced"
     return Plan(
         matches=tuple(
-            Match(options=options, entry=entry, seed=seed)
+            Match(options=options, entry=entry.model_copy(update=weighted), seed=seed)
             for options, kind in _sources(settings, surveys)
             for seed in settings.all_seeds
+            for weighted in [{"class_weight": _balanced(options, seed, surveys)} if weighs else {}]
             for entry in entries(settings, kind)
         )
     )
+
+
+def _balanced(
+    options: BenchmarkOptions | OwnOptions, seed: int, surveys: Mapping[str, Survey] | None
+) -> tuple[float, ...]:
+    """What classes count for so that they count alike at all training clients together."""
+    if isinstance(options, OwnOptions):
+        assert surveys is not None
+        told = [surveys[name] for name in options.players]
+        return balanced_weights(class_counts(told, options.layout.classes))
+    source = benchmark(options)
+    assert isinstance(source, Sites)  # settings of planted ones are refused
+    return balanced_weights(source.class_counts(seed))
 
 
 def likely_entries(settings: Settings) -> list[Entry]:

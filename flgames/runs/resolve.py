@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from flgames.core.stopping.rule import NEVER, rules
@@ -12,7 +12,7 @@ from flgames.data.own import OWN_DATA
 from flgames.data.own.roles import Kind
 from flgames.errors import UserError, unknown
 from flgames.runs import presets
-from flgames.runs.settings import EACH, REST, Settings, checked, knobs, validated
+from flgames.runs.settings import EACH, NONE, REST, Settings, checked, knobs, validated
 
 
 def resolve(given: Mapping[str, object], file: Path | None = None) -> Settings:
@@ -48,6 +48,8 @@ def _on_benchmark(chosen: Mapping[str, object]) -> Settings:
     source = benchmark_of(checked(BenchmarkOptions, options))  # refuses options that this benchmark does not have
     if isinstance(source, Sites):
         return validated({**_implied(source.kind, chosen), **chosen, "benchmark": source.name})
+    if chosen.get("class_weight", NONE) != NONE:
+        raise UserError(f"`class_weight` is for real data, such as your own, and {source.name} has a planted shortcut.")
     variant, settles = _variant(chosen), _settles(chosen)
     implied = _as_the_variant(presets.on_benchmark(source.name, variant, settles, _is_balanced(chosen)), chosen)
     values = {**_without_other_rule(implied, chosen), **chosen, "benchmark": source.name}
@@ -127,8 +129,8 @@ def _on_own_data(chosen: Mapping[str, object]) -> Settings:
     return settings.model_copy(update={"data": str(folder.absolute())}) if folder.exists() else settings
 
 
-def read_file(path: Path) -> dict[str, object]:
-    """Settings from a TOML file; keys are spelled as on the command line."""
+def read_file(path: Path, beside: Sequence[str] = ()) -> dict[str, object]:
+    """Settings from a TOML file; keys are spelled as on the command line. ``beside`` are keys that are no settings."""
     try:
         content = tomllib.loads(path.read_text())
     except OSError as error:
@@ -136,7 +138,8 @@ def read_file(path: Path) -> dict[str, object]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"The config file {path} is not TOML: {error}.") from None
     values = {key.replace("-", "_"): value for key, value in content.items()}
+    known = (*knobs(), *beside)
     for key in values:
-        if key not in knobs():
-            raise unknown(f"key in {path}:", key.replace("_", "-"), [name.replace("_", "-") for name in knobs()])
+        if key not in known:
+            raise unknown(f"key in {path}:", key.replace("_", "-"), [name.replace("_", "-") for name in known])
     return values

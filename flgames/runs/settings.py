@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.config import JsonDict
@@ -33,6 +33,9 @@ ENGINE: JsonDict = {"panel": "Where the clients are"}
 
 MOST_THREADS = 8
 """More threads than this only get in each other's way on matrices of this size."""
+
+THREADS_VARIABLE, THREADS_ALLOWED = "OMP_NUM_THREADS", 1024
+"""Where people and schedulers of clusters say how many threads a process may have, and how many can be asked for."""
 
 Values = dict[str, Plain | tuple[float, ...]]
 """Settings as people write them: flat, by name."""
@@ -66,7 +69,10 @@ Made = TypeVar("Made")
 
 
 def usable_threads() -> int:
-    """The machine's cores, but not too many."""
+    """As many as the environment says; or else the machine's cores, but not too many."""
+    told = os.environ.get(THREADS_VARIABLE, "").strip()
+    if told.isdecimal() and 1 <= int(told) <= THREADS_ALLOWED:
+        return int(told)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     return min(cores, MOST_THREADS)
 
@@ -171,6 +177,12 @@ class Settings(BaseModel):
         "and training clients' figures are on them. Default: 0.2 for real data and settled games, else 0.",
         json_schema_extra=DATA,
     )
+    class_weight: Literal["none", "balanced"] = Field(
+        default="none",
+        description="balanced: classes count alike in the loss of every method, however rare they are; their samples "
+        "are counted over all training clients. For real data. Default: none, samples count alike.",
+        json_schema_extra=DATA,
+    )
     phi_rounds: int | None = Field(
         default=None,
         ge=0,
@@ -251,8 +263,9 @@ class Settings(BaseModel):
     threads: int = Field(
         default_factory=usable_threads,
         ge=1,
-        le=1024,
-        description=f"Threads for matrix products. Default: the machine's cores, at most {MOST_THREADS}.",
+        le=THREADS_ALLOWED,
+        description=f"Threads for matrix products. Default: {THREADS_VARIABLE} if it is set, else the machine's cores, "
+        f"at most {MOST_THREADS}.",
         json_schema_extra=RUN,
     )
 

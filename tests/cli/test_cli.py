@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from flgames.cli import app
 from flgames.data.benchmarks import published
 from flgames.data.benchmarks.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE
-from flgames.runs.folder import GameFolder, locked
+from flgames.runs.folder import GameFolder, RunFolder, locked
 from flgames.runs.load import load
+from flgames.runs.resolve import resolve
+from flgames.runs.runner import Interrupted, play_run
 
 SHORT = ["--rounds", "6", "--against-rounds", "2", "--stop-below", "never", "--threads", "1"]
 
@@ -138,6 +141,9 @@ def test_the_table_says_why_another_rule_stopped(tmp_path: Path) -> None:
     ((game,),) = json.loads((tmp_path / "run" / "results.json").read_text()).values()
     assert (game["end"], game["stopped_by"]) == ("rule", "none was better in the next 5")
     assert game["rounds"] == game["chosen_round"] + 1 + 5 < 30
+    where = f"round {game['chosen_round'] + 1} of {game['rounds']}"
+    assert f"chose the model of {where}" in " ".join(result.output.split())
+    assert game["chosen"] == f"{where}, counted from 1", "files say what was printed, too"
     assert "may be a shortcut state" not in result.output, "a rule did fire"
 
 
@@ -199,11 +205,32 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        ("play", "--rounds", "many"),
+        ("play", "--track", "paper"),
+        ("compare", "colored-digits", "--seeds", "0"),
+        ("data", "show", "colored-digits", "--seed", "-1"),
+        ("nvflare", "job", "job", "--rounds", "many"),
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_value_is_not_blamed_on_the_environment(arguments: tuple[str, ...]) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    said = " ".join(result.stderr.replace("│", "").split())
+    assert f"Invalid value for '{arguments[-2]}': " in said
+
+
+@pytest.mark.parametrize(
     ("content", "sentence"),
     [
         ("memroy = 5", "game.toml: 'memroy'. Did you mean 'memory'?"),
         ('memory = "five"', "--memory should be a valid integer"),
         ("memory: 5", "game.toml is not TOML"),
+        ('track = "paper"', "--track should be 'tensorboard'; paper was given."),
+        ("track = [1]", "--track should be 'tensorboard'; [1] was given."),
+        ('trak = "tensorboard"', "game.toml: 'trak'. Did you mean 'track'?"),
     ],
 )
 def test_a_bad_config_file(content: str, sentence: str, tmp_path: Path) -> None:
@@ -237,6 +264,38 @@ def test_a_run_is_resumed_as_it_was_set_up(finished: Path) -> None:
     assert result.exit_code == 2
     assert "belongs to another run: its --memory is 5, not 4" in result.stderr
     assert run("play", "--resume", finished, "--memory", "5", "--participation", "1").exit_code == 0
+
+
+def test_a_run_goes_on_with_other_threads_and_says_what_that_means(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, threads = tmp_path / "run", list[int]()
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    begun = RunFolder.create(out, resolve({"rounds": 4, "against": "none", "stop_below": "never", "threads": 1}))
+    ((_, game),) = begun.games()
+    with pytest.raises(Interrupted):
+        play_run(begun, interrupted=lambda: len(game.measures()) >= 2)
+    refused = run("play", "--resume", out, "--threads", "2", "--memory", "4")
+    assert refused.exit_code == 2
+    assert "belongs to another run: its --memory is 5, not 4" in refused.stderr
+    assert RunFolder.open(out).settings == begun.settings, "what is refused changes nothing"
+    with locked(out):
+        refused = run("play", "--resume", out, "--threads", "2")
+    assert "Another process is playing" in refused.stderr
+    assert RunFolder.open(out).settings == begun.settings
+
+    went_on = run("play", "--resume", out, "--threads", "2")
+    assert went_on.exit_code == 0, went_on.output
+    warning = "It began with --threads 1 and goes on with 2: weights may differ in their last bits."
+    assert warning in went_on.output
+    assert threads == [1, 2]
+    assert len(game.measures()) == 4
+    assert RunFolder.open(out).settings == begun.settings.model_copy(update={"threads": 2})
+
+    ended = run("play", "--resume", out, "--threads", "1")
+    assert ended.exit_code == 0
+    assert "last bits" not in ended.output
+    assert RunFolder.open(out).settings.threads == 2, "that is what it was played with"
 
 
 def test_a_run_is_resumed_with_the_default_of_a_rule_that_it_has_not_got(finished: Path) -> None:

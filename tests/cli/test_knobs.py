@@ -47,6 +47,7 @@ UNLIKE_DEFAULTS: dict[str, tuple[object, dict[str, object]]] = {
     "client_column": ("site", {"data": "somewhere", "target": "sick"}),
     "holdout": (["a", "b"], {"data": "somewhere"}),
     "validation": (0.1, {}),
+    "class_weight": ("balanced", {"data": "somewhere"}),
     "predictor": ("linear", {}),
     "settle": ("always", {"predictor": "linear"}),
     "network": ("cnn", {"settle": "auto"}),

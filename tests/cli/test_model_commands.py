@@ -147,12 +147,15 @@ def test_safetensors_have_the_weights(scans: tuple[Path, Path], tmp_path: Path) 
     assert {name.split("/")[0] for name in names} >= {"player", "ready"}
 
 
-def test_a_tracked_run_can_be_read_back(trials: tuple[Path, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["hand", "file"])
+def test_a_tracked_run_can_be_read_back(by: str, trials: tuple[Path, Path], tmp_path: Path) -> None:
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     data, _ = trials
     out = tmp_path / "run"
     command = ("play", "--data", data, "--target", "sick", "--holdout", "c", "--rounds", 3, "--against", "none")
-    result = run(*command, "--track", "tensorboard", "--threads", 1, "--out", out)
+    (tmp_path / "game.toml").write_text('track = "tensorboard"\n')
+    tracked = ("--track", "tensorboard") if by == "hand" else ("--config", tmp_path / "game.toml")
+    result = run(*command, *tracked, "--threads", 1, "--out", out)
     assert result.exit_code == 0, result.output
     game = events.EventAccumulator(str(out / "tensorboard" / "f-fl-games-smooth" / "seed-0"), {"images": 0})
     game.Reload()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,12 @@ def test_each_is_held_out_in_turn_and_all_are_summed_up(tmp_path: Path) -> None:
         assert list(game["unseen_clients"]) == [name]
         assert set(game["train_of"]) == {"a", "b", "c"} - {name}
         assert {f"clients-{name}.csv", f"unseen-{name}.png"} <= {path.name for path in out.iterdir()}
+    turns = [re.sub(r"\d+ s", "T", line) for line in result.output.splitlines() if re.match(r"client \d of 3", line)]
+    assert list(dict.fromkeys(turns)) == [
+        "client 1 of 3 held out: a",
+        "client 2 of 3 held out, about T left: b",
+        "client 3 of 3 held out, about T left: c",
+    ]
     assert "Every client held out in turn" in said(result)
     assert "worst of 3 unseen" in said(result)
     accuracies = [rate(found[name][GAME][0]["unseen_clients"][name]["confusion"]) for name in "abc"]

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from torch import nn
 from torch.utils.data import Dataset
 
@@ -60,6 +62,9 @@ def test_it_learns_and_says_what_it_learnt(knobs: dict[str, Any]) -> None:
     assert list(model.players_) == ["north", "south"]
     assert [record.round for record in model.history_] == list(range(model.result_.rounds))
     assert 0 <= model.result_.chosen_round < 60
+    assert model.history_[model.result_.chosen_round].round == model.result_.chosen_round
+    chosen = f"round {model.result_.chosen_round + 1} of {model.result_.rounds}, counted from 1"
+    assert model.result_.chosen == chosen, "as people count"
     assert {name: figures.n for name, figures in model.result_.held_back.items()} == {"north": 12, "south": 12}
 
 
@@ -91,6 +96,26 @@ def test_labels_that_are_equal_are_one_class_whatever_their_type(kind: Any) -> N
     assert model.classes_.tolist() == [0, 1]
     inputs = torch.randn(9, 4)
     assert np.array_equal(model.predict_proba(inputs), FLGames(rounds=2).fit(two_sites()).predict_proba(inputs))
+
+
+@pytest.mark.parametrize("routed", [False, True], ids=["by hand", "by routing"])
+def test_scikit_learn_leaves_one_client_out(routed: bool) -> None:
+    given = two_sites().values()
+    rows = np.concatenate([inputs for inputs, _ in given])
+    labels = np.concatenate([own for _, own in given])
+    sites = np.repeat(["north", "south", "west"], 40)
+    model = FLGames(rounds=10, early="never", seed=1)
+    given_to_cv = None if routed else sites
+    told = {"cv": LeaveOneGroupOut(), "groups": given_to_cv, "params": {"groups": sites}, "error_score": "raise"}
+    with config_context(enable_metadata_routing=routed):
+        scores = cross_val_score(model, rows, labels, **told)
+    by_hand = []
+    for name in ("north", "south", "west"):
+        others = sites != name
+        fitted = clone(model).fit(rows[others], labels[others], groups=sites[others])
+        assert set(fitted.players_) == {"north", "south", "west"} - {name}
+        by_hand.append(fitted.score(rows[~others], labels[~others]))
+    assert scores.tolist() == by_hand
 
 
 def test_arrays_groups_and_datasets_are_the_same_clients() -> None:

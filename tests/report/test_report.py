@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from matplotlib import pyplot
+from matplotlib.figure import Figure as Drawing
+from matplotlib.text import Text
 from rich.console import Console
 
 from flgames.cli.ui.live import LiveLine
@@ -11,6 +16,7 @@ from flgames.core.counts import Counts, TrainingMeasure
 from flgames.core.records import Decision, End, RoundRecord
 from flgames.evaluation.profile import InvarianceProfile
 from flgames.paper.printed import Figure
+from flgames.report import plots
 from flgames.report.rows import ACCURACY, COST, Row, long_table
 from flgames.runs.folder import GameFolder
 from flgames.runs.plan import make_plan
@@ -70,6 +76,57 @@ def result(unseen: float, end: End = "rule", train: float = 0.6, **profile: floa
         input_shape=(2, 8, 8),
         profile=InvarianceProfile.model_validate(usual | {"unseen": unseen} | profile),
     )
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Drawing]]:
+    """The figures that were drawn instead of being written."""
+    figures: list[Drawing] = []
+    monkeypatch.setattr(plots, "save", lambda figure, path: figures.append(figure))
+    yield figures
+    for figure in figures:
+        pyplot.close(figure)
+
+
+def a_game(path: Path, clients: int) -> GameFolder:
+    folder = GameFolder(path)
+    for round_ in range(2):
+        folder.append(a_record(clients).model_copy(update={"round": round_}))
+    folder.finish({"w": torch.zeros(1)}, result(0.6).model_copy(update={"rounds": 2, "chosen_round": 1}))
+    return folder
+
+
+def test_every_client_has_a_line_of_its_own(drawn: list[Drawing], tmp_path: Path) -> None:
+    plots.draw_curves(tmp_path / "curves.png", "title", {"game": [a_game(tmp_path, 25)]})
+    lines = [each for each in drawn[0].axes[0].lines if len(np.asarray(each.get_xdata())) == 2][:25]
+    looks = [(str(each.get_color()), each.get_linestyle()) for each in lines]
+    assert len(set(looks)) == 25
+    assert len({colour for colour, _ in looks[:10]}) == 10, "by colour alone, as long as there are some"
+    assert not {plots.UNSEEN, plots.GREY} & {colour for colour, _ in looks}, "these mean something else"
+    assert {style for _, style in looks[:10]} == {"-"}
+
+
+@pytest.mark.parametrize(("clients", "named"), [(10, 10), (11, 0)])
+def test_the_legend_names_clients_that_have_a_colour(
+    clients: int, named: int, drawn: list[Drawing], tmp_path: Path
+) -> None:
+    plots.draw_curves(tmp_path / "curves.png", "title", {"game": [a_game(tmp_path, clients)]})
+    (legend,) = drawn[0].legends
+    assert sum(text.get_text().startswith("training, client-") for text in legend.get_texts()) == named
+
+
+def test_axes_and_words_have_one_unit(drawn: list[Drawing], tmp_path: Path) -> None:
+    """Tables say accuracies in %, and so do the pictures beside them."""
+    plots.draw_curves(tmp_path / "curves.png", "title", {"game": [a_game(tmp_path, 2)]}, ceiling=0.75)
+    plots.draw_profile(tmp_path / "profile.png", "title", [Row("game", [result(0.6)])], [0.1, 0.2])
+    for figure in drawn:
+        axes = figure.axes[0]
+        figure.draw_without_rendering()
+        assert "80%" in [label.get_text() for label in axes.get_yticklabels()]
+    words = [text.get_text() for figure in drawn for text in figure.findobj(Text) if isinstance(text, Text)]
+    assert [word for word in words if "below" in word] == [
+        "stops below 70%", "game, stopped below 70%: mean 65%, flip rate 30%",
+    ]  # fmt: skip
 
 
 def test_above_the_ceiling_is_reversed() -> None:

@@ -57,6 +57,9 @@ def test_every_committed_match_is_read() -> None:
         stored = read_stored(path)
         assert (stored.method, stored.title, stored.seed) == (saved["method"], saved["title"], saved["seed"])
         assert stored.result.rounds == saved["result"]["rounds"]
+        chosen = saved["result"].get("chosen_round", saved["result"]["rounds"] - 1)
+        assert stored.result.chosen_round == chosen, "files count from 0"
+        assert stored.result.chosen == f"round {chosen + 1} of {stored.result.rounds}, counted from 1"
         assert len(stored.train_curve) == (stored.result.rounds if stored.result.profile else 0), "real sites are many"
         assert stored.result.unseen == pytest.approx(unseen(saved["result"]), abs=1e-12)
         assert (stored.result.stopped_by is not None) == (saved["result"]["end"] == "rule")

@@ -17,6 +17,7 @@ from flgames.errors import UserError
 from flgames.runs.settings import checked
 
 data = typer.Typer(
+    cls=options.Commands,
     name="data",
     help="The benchmarks: list them, fetch their data, and look at their clients.",
     no_args_is_help=True,

@@ -15,7 +15,8 @@ from flgames.errors import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from flgames.runs.folder import RunFolder
+    from flgames.runs.folder import GameFolder, RunFolder
+    from flgames.runs.match import Match
 
 
 def explain_runs(
@@ -25,9 +26,11 @@ def explain_runs(
     out: Annotated[Path, typer.Option(help="The picture.")] = Path("explain.png"),
     offline: options.Offline = False,
 ) -> None:  # fmt: skip
-    """Explain finished runs: what the players of a settled game disagree about, and, on a benchmark, what predictions rest on.
+    """Explain finished runs: what sites disagree about, and, on a benchmark, what predictions rest on.
 
-    Of every settled game RUN/disagreement.png shows the images in which the disagreement is strongest on either side, and where in the picture it sits. On a benchmark its agreement with the planted feature is printed: for eyes only, nothing that trains can see it.
+    Of tables, RUN/disagreement.png and .csv show every column: how far the players' log-odds move apart by it, how far its effect differs between sites beyond chance (Cochran's Q, with Holm's correction), and how much worse the model is when it is shuffled, on samples that were held back. The training clients' data must be on this machine.
+
+    Of settled games on images RUN/disagreement.png shows the images in which the disagreement is strongest on either side, and where in the picture it sits. On a benchmark its agreement with the planted feature is printed: for eyes only, nothing that trains can see it.
 
     Predictions of a benchmark's models are explained by LIME, side by side. An image is described by its segments, whose ink is removed, and by its spurious feature, which is moved: the colour to another channel, the patch to the other corner. Every model of every run is a row of masks; the number is |beta_spurious| / sum |beta|, the mean over images.
 
@@ -76,24 +79,29 @@ def _show_disagreement(folder: RunFolder, images: int, seed: int | None, console
     from flgames.cli.ui.fetching import fetch
     from flgames.data.benchmarks.registry import benchmark, is_planted
     from flgames.report.disagreement import draw, look
-    from flgames.runs.evidence import found as sentence
 
     if folder.settings.data is None:
         fetch(benchmark(folder.settings.source), console, offline)
     chosen = folder.settings.seed if seed is None else seed
     shown: list[Path] = []
+    last = folder.plan.entries[-1].slug if folder.is_planned else ""
     for match, game in folder.games():
-        seen = look(game, match, images) if match.seed == chosen and game.has_ended else None
-        if seen is None:
+        if match.seed != chosen or not game.has_ended:
             continue
         apart = f"-{match.holdout}" if folder.settings.holds_out_each else ""
         more = f"-{match.entry.slug}" if shown and not apart else ""
         path = folder.path / f"disagreement{apart}{more}.png"
+        if match.has_columns:
+            if match.entry.slug == last:
+                shown.append(path)
+                _show_columns(path, match, game, console)
+            continue
+        seen = look(game, match, images)
+        if seen is None:
+            continue
         shown.append(path)
         draw(path, seen)
-        finding = game.result().finding
-        if finding:
-            console.print(sentence(finding), soft_wrap=True, style="cyan")
+        _say_finding(match, game, console)
         if seen.agreement is not None:
             console.print(
                 f"It is the planted feature for {seen.agreement:.1%} of the training samples: for eyes only, nothing "
@@ -103,6 +111,31 @@ def _show_disagreement(folder: RunFolder, images: int, seed: int | None, console
         console.print(str(path), soft_wrap=True, style="bold")
     real = folder.settings.data is not None or not is_planted(folder.settings.source)
     if not shown and real:
-        raise UserError(
-            f"{folder.path} has no settled game on images: what its sites disagree about is printed when it is played."
-        )
+        raise UserError(f"{folder.path} has no settled game on images, and no table: there is nothing to explain.")
+
+
+def _say_finding(match: Match, game: GameFolder, console: Console) -> None:
+    from flgames.report.real import columns_of
+    from flgames.runs.evidence import found as sentence
+
+    finding = game.result().finding
+    if finding:
+        console.print(sentence(finding, columns_of(match)), soft_wrap=True, style="cyan")
+
+
+def _show_columns(path: Path, match: Match, game: GameFolder, console: Console) -> None:
+    """A table, a file and a picture of what the sites of a table disagree about."""
+    from flgames.data.benchmarks.sites import SitesData
+    from flgames.report.columns import beside_core, column_table, draw, evidence_of, write_csv
+
+    with console.status("comparing the sites' models, column by column ..."):
+        evidence = evidence_of(game, match)
+    title = f"{match.title}: {match.entry.title}, seed {match.seed}"
+    _say_finding(match, game, console)
+    console.print(column_table(title, evidence))
+    data = match.data()
+    for remark in beside_core(evidence, data.sites.core_columns) if isinstance(data, SitesData) else ():
+        console.print(remark, soft_wrap=True)
+    draw(path, title, evidence)
+    write_csv(path.with_suffix(".csv"), evidence)
+    console.print(f"{path}\n{path.with_suffix('.csv')}", soft_wrap=True, style="bold")

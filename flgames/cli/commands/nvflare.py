@@ -15,6 +15,7 @@ from flgames.cli.ui.errors import exit_codes
 from flgames.errors import UserError
 
 nvflare = typer.Typer(
+    cls=options.Commands,
     name="nvflare",
     help="Play across machines over NVIDIA FLARE. docs/across-sites.md walks through it.",
     no_args_is_help=True,

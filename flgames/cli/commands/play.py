@@ -15,7 +15,7 @@ from flgames.cli.ui.console import make_console
 from flgames.cli.ui.errors import exit_codes
 from flgames.core.knobs import PHI
 from flgames.errors import UserError
-from flgames.runs.resolve import resolve
+from flgames.runs.resolve import read_file, resolve
 from flgames.runs.settings import RUN, Settings, knobs, validated
 
 if TYPE_CHECKING:
@@ -63,8 +63,10 @@ def play(
         chosen = options.given(context)
         if fast:
             chosen["phi_batches"] = "all"
-        run = _resumed(resume, chosen, config, out) if resume is not None else None
-        settings = run.settings if run else resolve(chosen, config)
+        run = _resumed(resume, chosen, config, out, console) if resume is not None else None
+        filed = read_file(config, ["track"]) if config else {}
+        track = track or _tracker(filed.pop("track", None))
+        settings = run.settings if run else resolve(filed | chosen)
         likely_entries(settings)  # refuses a method that is not declared for this benchmark before a folder is made
         chosen_device(settings.device)
         if settings.engine != "local":
@@ -77,6 +79,13 @@ def play(
         elif settings.data is None:
             fetch(benchmark(settings.source), console, offline)
         _play(run, console, track)
+
+
+def _tracker(named: object) -> Tracker | None:
+    """The tracker of a config file, if it names one."""
+    if named not in (None, *Tracker):
+        raise UserError(f"`track` should be {' or '.join(map(repr, map(str, Tracker)))}; {named} was given.")
+    return None if named is None else Tracker(str(named))
 
 
 def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str, Survey] | None:
@@ -118,7 +127,7 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
     alone = locked(run.path) if is_local else nullcontext()  # an engine's server locks it
     with alone, Tracked(run) if track else nullcontext() as tracked:
         try:
-            with signals(console) as interrupted, LiveLine(console) as live:
+            with signals(console) as interrupted, LiveLine(console, run) as live:
                 callbacks: list[Callback] = [live, tracked] if tracked else [live]
                 (play_run if is_local else simulate)(run, callbacks, interrupted)
         except Interrupted:
@@ -130,15 +139,22 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
             console.print(f"tensorboard --logdir {run.path / FOLDER}", soft_wrap=True)
 
 
-def _resumed(path: Path, given: dict[str, object], config: Path | None, out: Path | None) -> RunFolder:
+def _resumed(
+    path: Path, given: dict[str, object], config: Path | None, out: Path | None, console: Console
+) -> RunFolder:
     from flgames.runs.folder import RunFolder
 
     run = RunFolder.open(path)
     if config or out:
         raise UserError("`resume` goes on with a run as it was set up: leave out `config` and `out`.")
     ours = run.settings.flat()
-    asked = validated(ours | given).flat()
+    settings = validated(ours | given)
+    asked = settings.flat()
     for name in given:
-        if asked[name] != ours[name]:
+        if asked[name] != ours[name] and name != "threads":
             raise UserError(f"{path} belongs to another run: its `{name}` is {ours[name]}, not {asked[name]}.")
-    return run
+    if settings.threads == run.settings.threads or run.has_ended:
+        return run
+    said = f"It began with --threads {run.settings.threads} and goes on with {settings.threads}"
+    console.print(f"{said}: weights may differ in their last bits.", style="yellow", soft_wrap=True)
+    return run.with_threads(settings.threads)

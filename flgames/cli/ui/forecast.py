@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -23,16 +23,19 @@ class Forecast:
     def __init__(self, expected: Mapping[str, float]) -> None:
         self.expected = dict(expected)
         self.fractions = dict.fromkeys(expected, 0.0)
-        self.before = 0.0
+        self.before: dict[str, float] = {}
 
     def found(self, part: str, fraction: float) -> None:
         """A part was done to this fraction before this work began: it takes no time, and tells nothing of the pace."""
-        self.fractions[part] = fraction
-        self.before += self.expected[part] * fraction
+        self.fractions[part] = self.before[part] = fraction
 
     def reached(self, part: str, fraction: float) -> None:
         """A part is done to this fraction."""
         self.fractions[part] = min(fraction, 1.0)
+
+    def learnt(self, parts: Iterable[str], seconds: float) -> None:
+        """One of these parts has taken so long, and so will the others."""
+        self.expected |= dict.fromkeys(parts, seconds)
 
     @property
     def total(self) -> float:
@@ -40,11 +43,14 @@ class Forecast:
 
     @property
     def done(self) -> float:
-        return sum(self.expected[part] * fraction for part, fraction in self.fractions.items())
+        return self._seconds(self.fractions)
+
+    def _seconds(self, fractions: Mapping[str, float]) -> float:
+        return sum(self.expected[part] * fraction for part, fraction in fractions.items())
 
     def left(self, elapsed: float) -> float:
         """Seconds that the rest takes, after ``elapsed`` seconds of work."""
-        done = self.done - self.before
+        done = self.done - self._seconds(self.before)
         pace = elapsed / done if done > 0 else 1.0
         return pace * (self.total - self.done)
 

@@ -8,21 +8,29 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from flgames.cli.ui.turns import Turns
 from flgames.core.callbacks import Callback, GameInfo
-from flgames.core.records import RoundRecord
+from flgames.core.records import GameResult, RoundRecord
+from flgames.runs.folder import RunFolder
 
 LOG_SECONDS = 5.0
 
 
 class LiveLine(Callback):
-    """What is played, and how it stands. Use as a context manager."""
+    """What is played, and how it stands; of a run that holds out every client in turn, also how far it is.
 
-    def __init__(self, console: Console) -> None:
+    Use as a context manager.
+    """
+
+    def __init__(self, console: Console, run: RunFolder | None = None) -> None:
         self.console = console
+        self.run = run if run and run.settings.holds_out_each else None
         first = Text("getting ready ...", style="dim")
         self._live = Live(first, console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
         self._printed_at = time.monotonic()
         self._reported: dict[str, str] = {}
+        self._turns: Turns | None = None
+        self._held_out: str | None = None
 
     def __enter__(self) -> LiveLine:
         if self._live:
@@ -35,31 +43,47 @@ class LiveLine(Callback):
 
     def on_start(self, game: GameInfo) -> None:
         self._game = game
+        if self.run:
+            self._turns = self._turns or Turns(self.run)  # over an engine it is planned after it has begun
+            self._turns.on_start(game)
+            self._say_whose(self._turns)
+
+    def _say_whose(self, turns: Turns) -> None:
+        """In a log, whose turn it is, once a client."""
+        if not self._live and turns.client != self._held_out:
+            self.console.print(str(turns), soft_wrap=True)
+        self._held_out = turns.client
+
+    def on_end(self, result: GameResult) -> None:
+        if self._turns:
+            self._turns.on_end(result)
 
     def on_round(self, record: RoundRecord) -> None:
+        if self._turns:
+            self._turns.on_round(record)
         for client, why in record.failures.items():
             if self._reported.get(client) != why:
                 self.console.print(f"round {record.round + 1}, {client}: {why}", style="yellow", soft_wrap=True)
         self._reported = record.failures
         if self._live:
-            self._live.update(_line(self._game, record))
+            self._live.update(_line(self._game, record, self._turns))
         elif time.monotonic() - self._printed_at >= LOG_SECONDS:
             self._printed_at = time.monotonic()
-            self.console.print(_line(self._game, record), soft_wrap=True)
+            self.console.print(_line(self._game, record, self._turns), soft_wrap=True)
 
 
 MOST_NAMED = 2
 """Clients whose accuracies fit into a line by name; of more, the lowest and the highest are shown."""
 
 
-def _line(game: GameInfo, record: RoundRecord) -> Text:
-    """Two lines of at most 80 characters: what is played, and how it stands."""
+def _line(game: GameInfo, record: RoundRecord, turns: Turns | None = None) -> Text:
+    """Two lines of at most 80 characters: what is played, and how it stands; before them, whose turn it is."""
     accuracies = record.accuracy_of
     if len(accuracies) <= MOST_NAMED:
         train = " ".join(f"{name} {accuracy:.3f}" for name, accuracy in accuracies.items())
     else:
         train = f"train {min(accuracies.values()):.3f} to {max(accuracies.values()):.3f}, {len(accuracies)} clients"
-    line = Text(no_wrap=True, overflow="ellipsis")
+    line = Text(f"{turns}\n" if turns else "", no_wrap=True, overflow="ellipsis")
     line.append(game.title, style="bold").append(f", seed {game.seed}\n")
     line.append(f"round {record.round + 1}/{game.rounds}  ")
     line.append(train, style="cyan")

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import click
 import typer
 from click.core import ParameterSource
 from pydantic.fields import FieldInfo
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from flgames.core.knobs import GAME, PHI, RESPONSE, SETTLING, STOP
 from flgames.core.stopping.rule import rules
@@ -63,6 +63,17 @@ def takes(*names: str) -> Callable[[Command], Command]:
         return command
 
     return with_options
+
+
+class Commands(TyperGroup):
+    """Commands whose errors name an option only: click 8.2 adds an environment variable, though ours have none."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        for command in self.commands.values():
+            for each in command.params:
+                if isinstance(each, click.Option):
+                    each.show_envvar = each.envvar is not None
 
 
 class BareOptions(TyperCommand):

@@ -107,6 +107,13 @@ class Sites:
         surveys = {site: samples.records(site, self.class_names).survey() for site in self.players}
         return SitesData(self, samples, Layout.of(surveys, classes=self.class_names))
 
+    def class_counts(self, seed: int) -> list[int]:
+        """How many samples of every class the training sites have together."""
+        samples = self.load(seed)
+        labels = np.concatenate([samples.labels[samples.rows(site)] for site in self.players])
+        counts: list[int] = np.bincount(labels, minlength=self.classes).tolist()
+        return counts
+
 
 @dataclass(frozen=True)
 class SitesData:

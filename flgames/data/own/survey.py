@@ -7,7 +7,7 @@ home for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
 import torch
@@ -85,6 +85,12 @@ def in_order(survey: Survey, columns: Sequence[str]) -> Survey:
     }
     details = {name: each for name, each in survey.details.items() if name in columns}
     return survey.model_copy(update=parts | {"columns": tuple(columns), "details": details})
+
+
+def class_counts(surveys: Iterable[Survey], classes: Sequence[str]) -> list[int]:
+    """How many samples of every class these clients have together."""
+    told = list(surveys)
+    return [sum(survey.samples.get(label, 0) for survey in told) for label in classes]
 
 
 def lacking(surveys: Mapping[str, Survey]) -> Iterator[str]:

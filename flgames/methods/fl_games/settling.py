@@ -69,12 +69,8 @@ def disagreement(told: Sequence[Told]) -> Disagreement:
     ([1], [0.0, 1.4])
     """
     effects = torch.stack([each.effects for each in told])
-    precision = 1 / torch.stack([each.variances for each in told])
-    freedom = len(told) - 1
-    common = (precision * effects).sum(0) / precision.sum(0)
-    apart = effects - common
-    q = (precision * apart.square()).sum(0)
-    p = torch.special.gammaincc(torch.full_like(q, freedom / 2), q / 2) * q.numel()
+    apart, freedom = effects - _common(told), len(told) - 1
+    q, chance = heterogeneity(told)
     sure = (1 - NOISE * freedom / q.clamp(min=1e-12)).clamp(min=0)
     sizes = torch.tensor([each.samples for each in told], dtype=torch.float64)
     spread = sum(each.spread * size for each, size in zip(told, sizes / sizes.sum(), strict=True))
@@ -82,7 +78,21 @@ def disagreement(told: Sequence[Told]) -> Disagreement:
     scaled = (differing * torch.as_tensor(spread).sqrt()).flatten(1)
     _, vectors = torch.linalg.eigh(scaled @ scaled.T)
     direction = (vectors[:, -1, None, None] * differing).sum(0)
-    return Disagreement(direction, effects.mean(0), _contested(q / freedom, p))
+    return Disagreement(direction, effects.mean(0), _contested(q / freedom, chance * chance.numel()))
+
+
+def _common(told: Sequence[Told]) -> Tensor:
+    """The mean of the clients' effects, each by how sure it is."""
+    precision = 1 / torch.stack([each.variances for each in told])
+    return (precision * torch.stack([each.effects for each in told])).sum(0) / precision.sum(0)
+
+
+def heterogeneity(told: Sequence[Told]) -> tuple[Tensor, Tensor]:
+    """Cochran's Q of every effect, and how often chance alone would give as much."""
+    precision = 1 / torch.stack([each.variances for each in told])
+    apart = torch.stack([each.effects for each in told]) - _common(told)
+    q = (precision * apart.square()).sum(0)
+    return q, torch.special.gammaincc(torch.full_like(q, (len(told) - 1) / 2), q / 2)
 
 
 def _contested(heterogeneity: Tensor, p: Tensor) -> tuple[Contested, ...]:

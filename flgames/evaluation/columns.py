@@ -1,0 +1,162 @@
+"""What the sites of a table disagree about, column by column: for people to look at. docs/own-data.md defines it.
+
+Three measures. *Apart*: how far two players' log-odds move apart, on average, when a column is shuffled. *Differs*:
+Cochran's Q of the column's effect, estimated at every site alone, per degree of freedom, and how often chance would do
+as much. *Used*: how much worse the model is, on samples that it did not learn from, when the column is shuffled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from flgames.data.samples import Samples, held_back
+from flgames.methods.fl_games.settling import Told, heterogeneity
+from flgames.methods.heads import fit_head
+from flgames.methods.settled.disagreement import centred
+from flgames.models.ensemble import Ensemble
+from flgames.seeds import generator
+
+MOST = 2000
+"""Samples of a client that are looked at."""
+
+SHUFFLES = 5
+
+Logits = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class ColumnEvidence:
+    """What is known of one column."""
+
+    column: str
+    apart: float
+    """Root mean square, over samples and pairs of players, of how differently their log-odds move when it is
+    shuffled."""
+    differs: float
+    """Cochran's Q per degree of freedom: about 1 where sites differ by chance only."""
+    p: float
+    """How rarely chance makes any column differ so much, by Holm's correction for all of them."""
+    loss: float
+    """How much the model's log loss rises when it is shuffled."""
+    accuracy: float
+    """What share of the samples it is then wrong about that it was right about, net."""
+
+
+@dataclass(frozen=True)
+class SiteRows:
+    """One site's samples as a model sees them: those that were trained on, and those that it is judged by."""
+
+    features: Tensor
+    targets: Tensor
+    judged: Tensor
+    judged_targets: Tensor
+
+    @classmethod
+    def of(cls, name: str, samples: Samples, validation: float, seed: int) -> SiteRows:
+        """At most so many of each; where none were held back, those that were trained on judge."""
+        train, back = held_back(samples, validation, seed, name)
+        features, targets = train.batch(torch.arange(min(len(train), MOST)))
+        if back is None:
+            return cls(features, targets, features, targets)
+        return cls(features, targets, *back.batch(torch.arange(min(len(back), MOST))))
+
+
+def columns_of(
+    sites: Mapping[str, SiteRows],
+    columns: Sequence[str],
+    origins: Sequence[int],
+    model: Logits,
+    players: Sequence[Logits] | None,
+    classes: int,
+    seed: int = 0,
+) -> list[ColumnEvidence]:
+    """Every column's evidence, those first whose effects differ most.
+
+    ``origins`` has the place of the column that each feature is from. ``players`` are those of a game; None: the sites'
+    own logistic models stand for them.
+    """
+    rows = list(sites.values())
+    heads = [fit_head(each.features, each.targets, classes) for each in rows]
+    told = [
+        Told(
+            head.effects(),
+            head.variances(each.features),
+            each.features.double().var(0, unbiased=False),
+            len(each.targets),
+        )
+        for head, each in zip(heads, rows, strict=True)
+    ]
+    playing = players or [_linear(head.weight, head.bias) for head in heads]
+    q, chance = heterogeneity(told)
+    of_column = [torch.tensor([place == number for place in origins]) for number in range(len(columns))]
+    raw = [min(1.0, float(chance[:, mine].min()) * int(mine.sum()) * len(chance)) for mine in of_column]
+    q = q / max(1, len(told) - 1)
+    found = []
+    for name, mine, p in zip(columns, of_column, _holm(raw), strict=True):
+        apart = _apart(rows, mine, playing, name, seed)
+        loss, accuracy = _used(rows, mine, model, name, seed)
+        found.append(ColumnEvidence(name, apart, float(q[:, mine].max()), p, loss, accuracy))
+    return sorted(found, key=lambda each: -each.differs)
+
+
+def players_of(ensemble: Ensemble) -> list[Logits]:
+    """The players of an ensemble, each on its own."""
+
+    def alone(player: Logits) -> Logits:
+        return lambda inputs: player(ensemble.representation(inputs))
+
+    return [alone(player) for player in ensemble.players]
+
+
+def _linear(weight: Tensor, bias: Tensor) -> Logits:
+    return lambda inputs: inputs.double() @ weight.T + bias
+
+
+def _holm(p: Sequence[float]) -> list[float]:
+    """Corrected for as many tests: the smallest times their number, the next times one less, and never falling."""
+    corrected, largest = [0.0] * len(p), 0.0
+    for rank, place in enumerate(sorted(range(len(p)), key=lambda each: p[each])):
+        largest = max(largest, min(1.0, p[place] * (len(p) - rank)))
+        corrected[place] = largest
+    return corrected
+
+
+def _shuffled(inputs: Tensor, mine: Tensor, name: str, site: int, seed: int, time: int) -> Tensor:
+    """The same rows with one column, all its features together, from other rows of the same site."""
+    order = torch.from_numpy(generator(seed, "shuffled", name, str(site), str(time)).permutation(len(inputs)))
+    return torch.where(mine, inputs[order], inputs)
+
+
+def _said(players: Sequence[Logits], inputs: Tensor) -> Tensor:
+    return centred(torch.stack([player(inputs).double() for player in players], 1))
+
+
+@torch.no_grad()
+def _apart(rows: Sequence[SiteRows], mine: Tensor, players: Sequence[Logits], name: str, seed: int) -> float:
+    squares, count = 0.0, 0
+    for site, each in enumerate(rows):
+        moved = _shuffled(each.features, mine, name, site, seed, 0)
+        change = _said(players, each.features) - _said(players, moved)
+        # Twice the variance over players is the mean square over pairs; twice again, log-odds of two classes.
+        squares += float(4 * change.var(1).sum()) if len(players) > 1 else 0.0
+        count += len(each.features)
+    return float((squares / count) ** 0.5)
+
+
+@torch.no_grad()
+def _used(rows: Sequence[SiteRows], mine: Tensor, model: Logits, name: str, seed: int) -> tuple[float, float]:
+    loss = right = 0.0
+    count = sum(len(each.judged) for each in rows)
+    for site, each in enumerate(rows):
+        for time in range(SHUFFLES):
+            moved = _shuffled(each.judged, mine, name, site, seed, time)
+            for sign, inputs in ((1, moved), (-1, each.judged)):
+                logits = model(inputs).double()
+                loss += sign * float(functional.cross_entropy(logits, each.judged_targets, reduction="sum"))
+                right -= sign * float((logits.argmax(1) == each.judged_targets).sum())
+    return loss / (SHUFFLES * count), right / (SHUFFLES * count)
