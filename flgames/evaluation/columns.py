@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from flgames.data.samples import Samples, held_back
 from flgames.methods.fl_games.settling import Told, heterogeneity
-from flgames.methods.heads import fit_head
+from flgames.methods.heads import Head, fit_head
 from flgames.methods.settled.disagreement import centred
 from flgames.models.ensemble import Ensemble
 from flgames.seeds import generator
@@ -82,15 +82,7 @@ def columns_of(
     """
     rows = list(sites.values())
     heads = [fit_head(each.features, each.targets, classes) for each in rows]
-    told = [
-        Told(
-            head.effects(),
-            head.variances(each.features),
-            each.features.double().var(0, unbiased=False),
-            len(each.targets),
-        )
-        for head, each in zip(heads, rows, strict=True)
-    ]
+    told = [_told(head, each) for head, each in zip(heads, rows, strict=True)]
     playing = players or [_linear(head.weight, head.bias) for head in heads]
     q, chance = heterogeneity(told)
     of_column = [torch.tensor([place == number for place in origins]) for number in range(len(columns))]
@@ -102,6 +94,11 @@ def columns_of(
         loss, accuracy = _used(rows, mine, model, name, seed)
         found.append(ColumnEvidence(name, apart, float(q[:, mine].max()), p, loss, accuracy))
     return sorted(found, key=lambda each: -each.differs)
+
+
+def _told(head: Head, rows: SiteRows) -> Told:
+    spread = rows.features.double().var(0, unbiased=False)
+    return Told(head.effects(), head.variances(rows.features), spread, len(rows.targets))
 
 
 def players_of(ensemble: Ensemble) -> list[Logits]:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from flgames.cli import app
 from flgames.evaluation.disagreement import Disagreement, agreement
 from flgames.models.architecture import Architecture
-from tests.own_data import table, three_hospitals
+from tests.own_data import three_hospitals
 
 
 def explained(*arguments: object) -> Result:
@@ -78,10 +78,9 @@ def test_on_a_benchmark_its_agreement_with_the_feature_is_printed(tmp_path: Path
 
 
 def test_a_run_without_a_settled_game_on_images_says_so(tmp_path: Path) -> None:
-    for seed, name in enumerate("ab"):
-        table(tmp_path / "tables" / f"{name}.csv", seed=seed)
-    few = ["--target", "sick", "--rounds", "2", "--against", "none", "--threads", "1"]
-    CliRunner().invoke(app, ["play", "--data", str(tmp_path / "tables"), "--out", str(tmp_path / "run"), *few])
+    scans = three_hospitals(tmp_path / "scans", 4)
+    few = ["--settle", "never", "--phi-rounds", "1", "--rounds", "2", "--against", "none", "--threads", "1"]
+    CliRunner().invoke(app, ["play", "--data", str(scans), "--out", str(tmp_path / "run"), *few])
     result = explained(tmp_path / "run")
     assert result.exit_code == 2
     assert "has no settled game on images" in " ".join(result.output.split())
