@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from flgames.cli import app
 from flgames.data.benchmarks.image_sets import CIFAR10
 from flgames.errors import UserError
 
@@ -67,3 +69,25 @@ def test_callbacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "round 1: " in said
     assert "chose round" in said
     assert list((tmp_path / "tracked").glob("events.out.tfevents.*"))
+
+
+@pytest.mark.filterwarnings("ignore:rounds=4 ended")
+def test_a_messy_table_in_three_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Trained, evaluated, explained and exported; the same through pandas, and by a pipeline of scikit-learn."""
+    monkeypatch.chdir(tmp_path)
+    run(monkeypatch, "messy_table.py", "patients.csv", 4)
+    said = capsys.readouterr().out
+    assert said.count("in the west: 0.") == 2
+    assert "ward" in said
+    roles = ["--data", "patients.csv", "--client-column", "site", "--target", "ill", "--holdout", "west"]
+    few = ["--rounds", "4", "--against", "none", "--threads", "1", "--out", "run"]
+    for command in (["play", *roles, *few], ["explain", "run"], ["export", "run"]):
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 0, result.output
+    assert "west (unseen)" in (tmp_path / "run" / "table.md").read_text()
+    assert (tmp_path / "run" / "disagreement.png").exists()
+    assert (tmp_path / "run" / "export" / "model.onnx").exists()
+    result = CliRunner().invoke(app, ["predict", "run", "patients.csv"])
+    assert len(result.output.splitlines()) == 1801

@@ -259,7 +259,8 @@ def _tensor(values: Any, clients: str | Sequence[object] = "X") -> Tensor:
         raise UserError(f"The inputs of {whose} are sparse in all columns: make them dense, by .toarray().")
     if not isinstance(values, Tensor):
         array = np.asarray(values)
-        values = torch.as_tensor(array if array.dtype.kind not in "OUS" else _of_words(array, clients))
+        numbers = array if array.dtype.kind not in "OUS" else _of_words(array, clients)
+        values = torch.as_tensor(numbers if numbers.flags.writeable else numbers.copy())
     tensor: Tensor = values
     return tensor.float() if tensor.is_floating_point() else tensor
 
