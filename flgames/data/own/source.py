@@ -28,6 +28,8 @@ class OwnOptions(BaseModel):
     players: tuple[str, ...]
     holdout: tuple[str, ...] = ()
     layout: Layout
+    digest: str = ""
+    """Of all clients' files, where a match is kept to be found again; "" in a run, which has its own folder."""
 
     @field_validator("holdout", mode="before")
     @classmethod
@@ -44,8 +46,8 @@ class OwnOptions(BaseModel):
         return Roles(target=self.target, group=self.group_column)
 
     def decides(self) -> dict[str, object]:
-        """What decides the data, as keys are made of it."""
-        return self.model_dump(mode="json", exclude_defaults=True)
+        """What decides the data, as keys are made of it: where they lie does not, if it is known what they are."""
+        return self.model_dump(mode="json", exclude_defaults=True, exclude={"data"} if self.digest else None)
 
     @classmethod
     def of(
