@@ -42,6 +42,21 @@ def disagreeing_tables(folder: Path, rows: int = 200) -> Path:
     return folder
 
 
+def shortcut_tables(folder: Path, rows: int = 1000) -> Path:
+    """Clients a, b and c with the columns age, mark and sick: the age tells who is sick with a quarter of mistakes, the
+    mark with a tenth at a, three tenths at b, and nine tenths at c. With 300 rows a game is settled too, but weights
+    leave so much of the mark that c is at 48%."""
+    folder.mkdir(parents=True)
+    for seed, (client, flip) in enumerate({"a": 0.1, "b": 0.3, "c": 0.9}.items()):
+        generator = np.random.default_rng(seed)
+        sick = generator.integers(0, 2, rows)
+        ages = (2 * sick - 1) * np.where(generator.random(rows) < 0.25, -1, 1) + 0.3 * generator.normal(size=rows)
+        marks = np.where(generator.random(rows) < flip, 1 - sick, sick) + 0.1 * generator.normal(size=rows)
+        lines = (f"{age:.3f},{mark:.3f},{ill}\n" for age, mark, ill in zip(ages, marks, sick, strict=True))
+        (folder / f"{client}.csv").write_text("age,mark,sick\n" + "".join(lines))
+    return folder
+
+
 def table(path: Path, rows: int = 40, seed: int = 0, first: dict[str, str] | None = None) -> Path:
     """A CSV file with the columns age, dose and sick; ``first`` replaces cells of the first row."""
     generator = np.random.default_rng(seed)

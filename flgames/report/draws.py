@@ -6,17 +6,19 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 
 from matplotlib import pyplot
+from matplotlib.axes import Axes
 from rich.console import Console
 from rich.table import Table
 
 from flgames.data.benchmarks.registry import benchmark
 from flgames.files import write_atomically
 from flgames.report.clients import majority_of, rows_of, spread
+from flgames.report.difference import Difference
 from flgames.report.plots import COLOURS, GREY, save
 from flgames.runs.compare import Comparison
 from flgames.runs.evidence import held_back_accuracy
@@ -32,9 +34,6 @@ REFERENCES = ("core-only", "constant")
 """Rows that nobody competes with."""
 
 OURS_MINUS = ("FL Games - it, mean", "10th")
-
-STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 11: 2.23, 12: 2.20}
-"""Of a 95% interval, by the number of draws; more draws come near to 2."""
 
 COLUMNS = ("mean", "10th", "worst", "AUC", "log loss", "held back", "mean - FedAvg", "wins", "10th - FedAvg",
            "rounds")  # fmt: skip
@@ -63,36 +62,6 @@ MEASURES: dict[str, Callable[[Result], float]] = {
 
 
 @dataclass(frozen=True)
-class Difference:
-    """Between two methods, draw by draw."""
-
-    values: Sequence[float]
-
-    @property
-    def mean(self) -> float:
-        return fmean(self.values)
-
-    @property
-    def half(self) -> float:
-        """Of the 95% interval of the mean, by Student's t; of one draw nobody knows."""
-        n = len(self.values)
-        if n < 2 or any(map(math.isnan, self.values)):
-            return math.nan
-        return STUDENT.get(n, 1.96 + 2.4 / n) * stdev(self.values) / math.sqrt(n)
-
-    @property
-    def wins(self) -> int:
-        return sum(value > 0 for value in self.values)
-
-    @property
-    def losses(self) -> int:
-        return sum(value < 0 for value in self.values)
-
-    def __str__(self) -> str:
-        return f"{self.mean:+.1f}" + (f" ± {self.half:.1f}" if len(self.values) > 1 else "")
-
-
-@dataclass(frozen=True)
 class DrawsRow:
     """One method on all draws."""
 
@@ -107,6 +76,13 @@ class DrawsRow:
     def of(cls, slug: str, title: str, results: Sequence[Result]) -> DrawsRow:
         values = {name: [value(result) for result in results] for name, value in MEASURES.items()}
         return cls(slug, title, values, _in_turn(results))
+
+    @classmethod
+    def mean_of(cls, rows: Sequence[DrawsRow]) -> DrawsRow:
+        """The same draws with several seeds: the mean of each draw counts once."""
+        by_draw = {name: zip(*(row.values[name] for row in rows), strict=True) for name in MEASURES}
+        values = {name: [fmean(seeds) for seeds in draws] for name, draws in by_draw.items()}
+        return replace(rows[0], values=values)
 
     @classmethod
     def constant(cls, results: Sequence[Result]) -> DrawsRow:
@@ -167,7 +143,7 @@ class DrawsTable:
     @classmethod
     def of(cls, title: str, matches: Mapping[tuple[str, str], Sequence[Match]], store: Store) -> DrawsTable:
         """From matches that have all been played, by the method's name and title."""
-        found = {key: [_played(store, match) for match in its] for key, its in matches.items()}
+        found = {key: [played(store, match) for match in its] for key, its in matches.items()}
         rows = [DrawsRow.of(slug, title, results) for (slug, title), results in found.items()]
         return cls(title, [*rows, DrawsRow.constant(next(iter(found.values())))])
 
@@ -250,6 +226,15 @@ def csv_of(records: Sequence[Mapping[str, object]]) -> str:
     return text.getvalue()
 
 
+Mark = tuple[float, str, str, str]
+"""How far from a method's line a measure is marked, which one, what a legend calls it, and its colour."""
+
+MEAN_AND_TENTH: Sequence[Mark] = (
+    (-0.14, "mean", "mean over unseen sites", COLOURS[1]),
+    (0.14, "tenth", "10th percentile", COLOURS[0]),
+)
+
+
 def draw(path: Path, tables: Sequence[DrawsTable]) -> None:
     """A panel a table: the paired difference to FedAvg of every method, with its interval, in mean and 10th
     percentile."""
@@ -259,21 +244,8 @@ def draw(path: Path, tables: Sequence[DrawsTable]) -> None:
     for panel, table in zip(panels[0], tables, strict=True):
         against = table.against
         assert against is not None, "differences are to FedAvg"
-        for offset, measure, label, colour in (
-            (-0.14, "mean", "mean over unseen sites", COLOURS[1]),
-            (0.14, "tenth", "10th percentile", COLOURS[0]),
-        ):
-            rows = [row for row in table.rows if row.slug not in (AGAINST, "constant")]
-            found = [row.minus(against, measure) for row in rows]
-            halves = [0.0 if math.isnan(each.half) else each.half for each in found]
-            panel.errorbar(
-                [each.mean for each in found], [place + offset for place in range(len(rows))], xerr=halves, fmt="o",
-                color=colour, markersize=5, elinewidth=1.2, label=label,
-            )  # fmt: skip
-        panel.axvline(0, color=GREY, linewidth=1)
-        panel.set(title=table.title, xlabel="points above FedAvg")
-        panel.title.set_fontsize(9)
-        panel.grid(axis="x", alpha=0.2)
+        draw_differences(panel, [row for row in table.rows if row.slug not in (AGAINST, "constant")], against)
+        panel.set_title(table.title, fontsize=9)
     panels[0][0].set_yticks(range(len(compared)), [row.title for row in compared])
     panels[0][0].invert_yaxis()
     handles, labels = panels[0][0].get_legend_handles_labels()
@@ -281,11 +253,28 @@ def draw(path: Path, tables: Sequence[DrawsTable]) -> None:
     save(figure, path)
 
 
+def draw_differences(
+    panel: Axes, rows: Sequence[DrawsRow], against: DrawsRow, marks: Sequence[Mark] = MEAN_AND_TENTH
+) -> None:
+    """A line a method: how far it is above FedAvg in some measures, with intervals."""
+    for offset, measure, label, colour in marks:
+        found = [row.minus(against, measure) for row in rows]
+        halves = [0.0 if math.isnan(each.half) else each.half for each in found]
+        panel.errorbar(
+            [each.mean for each in found], [place + offset for place in range(len(rows))], xerr=halves, fmt="o",
+            color=colour, markersize=5, elinewidth=1.2, label=label,
+        )  # fmt: skip
+    panel.axvline(0, color=GREY, linewidth=1)
+    panel.set_xlabel("points above FedAvg")
+    panel.grid(axis="x", alpha=0.2)
+
+
 def _in_turn(results: Sequence[Result]) -> bool:
     return len(results) > 1 and all(len(result.unseen_clients) == 1 for result in results)
 
 
-def _played(store: Store, match: Match) -> Result:
+def played(store: Store, match: Match) -> Result:
+    """The result of a match that has been played."""
     result = store.find(match)
     assert result is not None, f"{match.stem} has not been played"
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from flgames.data.benchmarks.options import BenchmarkOptions
@@ -54,23 +54,40 @@ class Comparison:
 
     def matches(self) -> list[Match]:
         """All of them, in playing order: every method has played a seed before the next one begins."""
-        return [match for seed in zip(*(matches for _, matches in self.by_entry()), strict=True) for match in seed]
+        return in_turns(self.by_entry())
 
     @property
     def label(self) -> str:
         """A name for its files: the benchmark, and whatever is not as it is by default."""
-        changed = self.options.model_dump(exclude_defaults=True, exclude={"benchmark"})
         words = [self.options.benchmark]
-        for name, value in changed.items():
-            words += [name, *map(str, value)] if isinstance(value, tuple) else [name, str(value)]
+        words += spelled(self.options.model_dump(exclude_defaults=True, exclude={"benchmark"}))
         if self.methods != default_names(self.options):
-            words += self.methods if len(self.methods) <= MOST_NAMED else [f"{len(self.methods)}-methods"]
+            words += called(self.methods)
         if self.states is not None:
             first = f"-from-{self.seeds.start}" if self.seeds.start else ""
             words.append(f"{len(self.seeds)}-draws-of-{self.states}{first}")
         elif self.seeds != DEFAULT_SEEDS:
             words.append(f"seeds-{self.seeds.start}-to-{self.seeds.stop - 1}")
         return "-".join(words)
+
+
+def in_turns(by_entry: Iterable[tuple[Entry, Sequence[Match]]]) -> list[Match]:
+    """The matches of all entries: every entry has played a case before the next one begins."""
+    return [match for case in zip(*(matches for _, matches in by_entry), strict=True) for match in case]
+
+
+def spelled(options: Mapping[str, object]) -> list[str]:
+    """Options in the words that a file is named by."""
+    return [
+        word
+        for name, value in options.items()
+        for word in ([name, *map(str, value)] if isinstance(value, list | tuple) else [name, str(value)])
+    ]
+
+
+def called(methods: Sequence[str]) -> list[str]:
+    """Methods in the words that a file is named by."""
+    return list(methods) if len(methods) <= MOST_NAMED else [f"{len(methods)}-methods"]
 
 
 def drawn(options: BenchmarkOptions, seed: int, states: int | None = None) -> list[BenchmarkOptions]:

@@ -8,8 +8,9 @@ from statistics import fmean
 from flgames.core.knobs import STEP_RANGE, Plain
 from flgames.core.steps import batches_in
 from flgames.data.benchmarks.options import BenchmarkOptions
-from flgames.data.benchmarks.registry import planted
-from flgames.models.networks import MLP, Linear
+from flgames.data.benchmarks.registry import is_planted, planted
+from flgames.data.own.source import OwnOptions
+from flgames.models.networks import MLP, Linear, Network
 from flgames.runs.entry import Entry
 from flgames.runs.match import Match
 from flgames.runs.store import Store
@@ -23,8 +24,8 @@ MACHINE = 5e10
 SIDES = {"colored-mnist": 28, "colored-fashion-mnist": 28, "spurious-cifar10": 32, "colored-dsprites": 64}
 EMBEDDED_SIDE = 8
 
-ASKED, CONVOLVED, PERCEPTRONS = 0.005, 50, 3
-"""Seconds of a round of linear models, and how many times that convolutions and perceptrons take."""
+ASKED, PERCEIVED, CONVOLVED = 0.005, 3, 50
+"""Seconds of a round of linear models, and how many times that perceptrons and convolutions take."""
 
 FORWARD, TRAINING = 1, 3
 """Products a sample: one forwards; two more for the gradients of weights and of inputs."""
@@ -42,15 +43,13 @@ def expected_seconds(matches: Iterable[Match], store: Store) -> float:
     known = [result.seconds for result in map(store.find, matches) if result]
     if known:
         return fmean(known)
-    options = matches[0].options
-    assert isinstance(options, BenchmarkOptions)  # own data are not compared in a store
-    return guessed_seconds(matches[0].entry, options)
+    return guessed_seconds(matches[0].entry, matches[0].options)
 
 
-def guessed_seconds(entry: Entry, options: BenchmarkOptions) -> float:
-    """From the matrix products of its rounds; where those are small, from how often clients are asked."""
-    if not isinstance(entry.network, MLP):
-        return entry.rounds * ASKED * (1 if isinstance(entry.network, Linear) else CONVOLVED)
+def guessed_seconds(entry: Entry, options: BenchmarkOptions | OwnOptions) -> float:
+    """From the matrix products of its rounds; where those are small or not known, from how often clients are asked."""
+    if not isinstance(entry.network, MLP) or isinstance(options, OwnOptions) or not is_planted(options):
+        return rough_seconds(entry)
     config, width = entry.config, entry.network.width
     first, second = _inputs(entry, options) * width, width * width
     source = planted(options)
@@ -76,9 +75,14 @@ def guessed_seconds(entry: Entry, options: BenchmarkOptions) -> float:
 def rough_seconds(entry: Entry) -> float:
     """From its rounds, its steps and its network alone, where nothing is known of the data."""
     steps = entry.config.get("local_steps")
-    perceptrons = PERCEPTRONS if isinstance(entry.network, MLP) else CONVOLVED
-    times = 1 if isinstance(entry.network, Linear) else perceptrons
-    return usual_rounds(entry) * ASKED * times * (steps if isinstance(steps, int) else 1)
+    return usual_rounds(entry) * ASKED * _times(entry.network) * (steps if isinstance(steps, int) else 1)
+
+
+def _times(network: Network) -> int:
+    """How many times longer than with linear models a round takes."""
+    if isinstance(network, Linear):
+        return 1
+    return PERCEIVED if isinstance(network, MLP) else CONVOLVED
 
 
 def _samples(config: Mapping[str, Plain], size: int) -> int:

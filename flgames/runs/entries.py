@@ -105,10 +105,14 @@ def entry(name: str, options: BenchmarkOptions) -> Entry:
     """The entry of this name, as it is set up for a benchmark."""
     if name in ALL:
         return baseline(name, options)
+    return ours(name, options.model_dump(), real_kind(options), options.benchmark)
+
+
+def ours(name: str, told: Mapping[str, object], kind: Kind | None, where: str) -> Entry:
+    """A game, or what else is ours, on data that settings describe; of no kind: on a planted benchmark."""
     if name not in NAMES:
         raise unknown("method", name, NAMES)
-    kind = real_kind(options)
-    chosen: dict[str, object] = options.model_dump()
+    chosen = dict(told)
     if name in GAMES:
         schedule, variant = GAMES[name]
         chosen |= {"schedule": schedule, "variant": variant} | ({"predictor": "mlp"} if kind == "table" else {})
@@ -118,13 +122,15 @@ def entry(name: str, options: BenchmarkOptions) -> Entry:
             return no_shortcut_oracle(resolve(chosen | OURS_BY_KNOBS[SETTLED]))
         chosen |= OURS_BY_KNOBS[name]
     elif name in PLANTED_OURS:
-        raise UserError(f"{name} is for planted shortcuts; {options.benchmark} has real data.")
+        raise UserError(f"{name} is for planted shortcuts; {where} has real data.")
+    elif name == PERCEPTRONS:
+        raise UserError(f"{name} is for tables of your own, and not for {where}.")
     elif kind is None:
-        raise UserError(f"{name} is for real data; {options.benchmark} has the paper's: {', '.join(GAMES)}.")
+        raise UserError(f"{name} is for real data; {where} has the paper's: {', '.join(GAMES)}.")
     elif kind == "table":
         chosen |= {"settle": {FL_GAMES: "auto", LINEAR_GAME: "never", SETTLED_GAME: "always"}[name]}
     elif name != FL_GAMES:
-        raise UserError(f"{name} is for tables, and {options.benchmark} has images.")
+        raise UserError(f"{name} is for tables, and {where} has images.")
     named = {"slug": name} | ({"title": OURS[name]} if name in OURS else {})
     return game(resolve(chosen), kind or "table").model_copy(update=named)
 
@@ -162,6 +168,13 @@ def real_baseline(name: str, kind: Kind, validation: float) -> Entry:
         raise unknown(f"baseline for {'images' if kind == 'images' else 'tables'}", name, allowed)
     chosen = UNSEARCHED.get(name, IMAGE_RATE) if kind == "images" else CHOSEN_ON_REAL_DATA.get(name, {})
     return _real(name, chosen, kind, validation)
+
+
+def own_baseline(name: str, kind: Kind, validation: float) -> Entry:
+    """A baseline on data of one's own, where no columns are declared to be the core."""
+    if name not in (*ON_OWN_DATA, *UNDECLARED):
+        raise unknown("baseline for own data", name, (*ON_OWN_DATA, *UNDECLARED))
+    return real_baseline(name, kind, validation)
 
 
 def trials(name: str) -> Iterator[Entry]:
@@ -320,7 +333,7 @@ def entries(settings: Settings, kind: Kind = "table") -> list[Entry]:
     if twice := [each.slug for each in others if each.slug == own.slug]:
         raise UserError(f"`against` {twice[0]}: that is what is played anyhow.")
     if settings.data is not None and isinstance(own.network, Linear) and "fedavg" in names:
-        others.append(_perceptrons(others[names.index("fedavg")]))
+        others.append(perceptrons(others[names.index("fedavg")]))
     return [*others, own]
 
 
@@ -328,8 +341,8 @@ def _beside(own: Entry, name: str, settings: Settings, kind: Kind) -> Entry:
     """A method to compare with, on equal terms."""
     if is_planted_images(settings):
         other = entry(name, settings.source)
-    elif settings.data is not None and name not in (*ON_OWN_DATA, *UNDECLARED):
-        raise unknown("baseline for own data", name, (*ON_OWN_DATA, *UNDECLARED))
+    elif settings.data is not None:
+        other = own_baseline(name, kind, settings.validation)
     else:
         other = real_baseline(name, kind, settings.validation)
     differ = isinstance(own.network, Linear) != isinstance(other.network, Linear) and other.method != "logistic"
@@ -341,7 +354,7 @@ def _beside(own: Entry, name: str, settings: Settings, kind: Kind) -> Entry:
     return other.model_copy(update={"rounds": rounds})
 
 
-def _perceptrons(other: Entry) -> Entry:
+def perceptrons(other: Entry) -> Entry:
     """FedAvg with the paper's perceptrons: whether linear models are enough for a table."""
     named = {"slug": PERCEPTRONS, "title": "FedAvg, perceptrons"}
     return _with_network(other, MLP()).model_copy(update=named)

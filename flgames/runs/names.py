@@ -28,7 +28,7 @@ PLANTED_OURS = (SETTLED, SETTLED_LOCALLY, BALANCED, NO_SHORTCUT)
 PERCEPTRONS = "fedavg-perceptrons"
 """What is played on own tables to see whether linear models are enough."""
 
-NAMES = (*ALL, *GAMES, *PLANTED_OURS, FL_GAMES, LINEAR_GAME, SETTLED_GAME)
+NAMES = (*ALL, *GAMES, *PLANTED_OURS, FL_GAMES, LINEAR_GAME, SETTLED_GAME, PERCEPTRONS)
 
 _FIXED = tuple(name for name, (_, variant) in GAMES.items() if variant.startswith("f-"))
 

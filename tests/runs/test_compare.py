@@ -278,5 +278,11 @@ def test_full_batches_are_expected_to_take_longer() -> None:
     assert guessed_seconds(full, DIGITS) > 1.5 * guessed_seconds(short, DIGITS) > 0
 
 
+def test_a_guess_for_perceptrons_on_real_sites() -> None:
+    fars = BenchmarkOptions(benchmark="fars")
+    game, linear = (entry(name, fars) for name in ("parallel-f-fl-games", "linear-game"))
+    assert guessed_seconds(game, fars) > guessed_seconds(linear, fars) > 0
+
+
 def test_labels_do_not_lie_on_each_other() -> None:
     assert _apart([0.0, 1.0, 2.0, 50.0, 75.0], 4.0) == [0.0, 4.0, 8.0, 50.0, 75.0]

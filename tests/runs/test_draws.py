@@ -26,7 +26,8 @@ from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import NamedBenchmark, benchmark, sites_by_name
 from flgames.data.benchmarks.site_set import SiteSet
 from flgames.data.benchmarks.sites import Sites
-from flgames.report.draws import Difference, DrawsRow, DrawsTable
+from flgames.report.difference import Difference
+from flgames.report.draws import DrawsRow, DrawsTable
 from flgames.runs import entries, presets
 from flgames.runs.compare import Comparison, drawn
 from flgames.runs.match import Match

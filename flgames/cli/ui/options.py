@@ -31,6 +31,8 @@ PANELS = [str(panel["panel"]) for panel in (WHAT, OWN, DATA, GAME, RESPONSE, PHI
 """In the order of the help."""
 
 OF_A_BENCHMARK = tuple(name for name in BenchmarkOptions.model_fields if name != "benchmark")
+OF_OWN_DATA = ("data", "target", "group_column", "client_column", "columns", "drop", "categories", "side")
+"""What describes data of one's own to a command that holds out each client by itself."""
 OF_THE_MACHINE = ("device", "threads")
 
 Offline = Annotated[
@@ -46,11 +48,11 @@ Results = Annotated[Path, typer.Option("--out", help="The folder of results.", r
 
 
 def takes(*names: str) -> Callable[[Command], Command]:
-    """Give a command with ``**given`` an option for each of these knobs."""
+    """Give a command with ``**given`` an option for each of these knobs; one may be named twice."""
 
     def with_options(command: Command) -> Command:
         declared = knobs()
-        order = sorted(names, key=lambda name: PANELS.index(_panel(declared[name])))
+        order = sorted(dict.fromkeys(names), key=lambda name: PANELS.index(_panel(declared[name])))
         made = [_parameter(name, declared[name]) for name in order]
         signature = inspect.signature(command, eval_str=True)
         own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]

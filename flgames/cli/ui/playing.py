@@ -11,6 +11,7 @@ from rich.console import Console
 
 from flgames.cli.ui.forecast import Forecast, Part, WorkBar, duration
 from flgames.cli.ui.signals import signals
+from flgames.data.own.source import OwnOptions
 from flgames.runs.compare import play_all
 from flgames.runs.effort import expected_seconds, usual_rounds
 from flgames.runs.match import Match
@@ -38,11 +39,11 @@ def play_waiting(
 
         def runner(match: Match) -> Runner:
             where = f"{match.options.benchmark} " if len({each.options.benchmark for each in waiting}) > 1 else ""
-            entry, what = match.entry, f"{where}{match.entry.slug} {match.seed}"
+            entry, what = match.entry, f"{where}{_said(match)}"
             return Runner(device, [Part(bar, match.stem, what, entry.rounds, usual_rounds(entry))], interrupted)
 
         def on_end(match: Match) -> None:
-            bar(match.stem, 1.0, f"{match.entry.slug} {match.seed}: ended")
+            bar(match.stem, 1.0, f"{_said(match)}: ended")
 
         try:
             play_all(waiting, store, runner, on_end)
@@ -51,11 +52,19 @@ def play_waiting(
             raise typer.Exit(130) from None
 
 
+def _said(match: Match) -> str:
+    held_out = f", {match.holdout} held out" if match.holdout else ""
+    return f"{match.entry.slug} {match.seed}{held_out}"
+
+
 def expectations(matches: Sequence[Match], store: Store) -> dict[str, float]:
-    """How many seconds each match is expected to take: as the same one did with other seeds."""
+    """How many seconds each match is expected to take: as the same one did with other seeds, or with other clients of
+    the same data held out."""
     alike: dict[str, list[Match]] = {}
     for match in matches:
-        alike.setdefault(json.dumps(match.what | {"seed": None}, sort_keys=True), []).append(match)
+        what = match.what | {"seed": None}
+        what |= {"benchmark": match.options.digest} if isinstance(match.options, OwnOptions) else {}
+        alike.setdefault(json.dumps(what, sort_keys=True), []).append(match)
     return {
         match.stem: seconds
         for group in alike.values()

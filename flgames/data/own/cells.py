@@ -77,8 +77,9 @@ def _texts(column: pandas.Series) -> pandas.Series:
     """Cells as text; NaN where they are empty."""
     import pandas
 
-    texts = column.astype(object).map(lambda value: np.nan if is_empty(value) else str(value).strip())
-    return pandas.Series(texts, dtype=object)
+    # Cells are alike more often than not: what each is worth is asked once.
+    said = {value: np.nan if is_empty(value) else str(value).strip() for value in column.dropna().unique()}
+    return pandas.Series(column.astype(object).map(said), dtype=object)
 
 
 def _guessed(texts: pandas.Series) -> Cells:
@@ -121,7 +122,7 @@ def _dates(column: pandas.Series) -> Cells:
 
 
 def _words(texts: pandas.Series) -> Cells:
-    named = texts.map(label_of, na_action="ignore")
+    named = texts.map({text: label_of(text) for text in texts.dropna().unique()})
     words = natural(_present(named))
     if not words:
         return Cells("empty", np.full(len(texts), np.nan))

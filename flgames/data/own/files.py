@@ -63,7 +63,7 @@ def _named_in(data: Path, column: str) -> tuple[str, ...]:
     frame = read_frame(data.name, data)
     if column not in frame:
         raise unknown(f"column of {data.name}:", column, frame.columns)
-    names = natural({label_of(value) for value in frame[column].dropna()})
+    names = natural({label_of(value) for value in frame[column].dropna().unique()})
     if strange := [name for name in names if not name or "/" in name or not name.isprintable()]:
         raise UserError(f"{data.name}: {strange[0]!r} in {column!r} can't be the name of a client.")
     return names
@@ -104,7 +104,8 @@ def _rows_of(client: str, frame: pandas.DataFrame, roles: Roles) -> pandas.DataF
     """A client's rows of a table that may have those of others."""
     if roles.client is None or roles.client not in frame:
         return frame
-    return frame[frame[roles.client].map(label_of) == client].reset_index(drop=True)
+    names = {value: label_of(value) for value in frame[roles.client].dropna().unique()}
+    return frame[frame[roles.client].map(names) == client].reset_index(drop=True)
 
 
 def read_inputs(path: Path, layout: Layout) -> Tensor:

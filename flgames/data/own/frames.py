@@ -34,41 +34,48 @@ def read_frame(client: str, path: Path) -> pandas.DataFrame:
         changed = path.stat().st_mtime_ns
     except OSError as error:
         raise UserError(f"{client}: {path} can't be read: {error.strerror}.") from None
-    return _read(client, path, changed)
+    try:
+        return _read(path, changed)
+    except _Unreadable as why:
+        raise UserError(f"{client}: {why}") from None
+
+
+class _Unreadable(Exception):
+    """Why a file is no table."""
 
 
 @functools.lru_cache(maxsize=2)
-def _read(client: str, path: Path, changed: int) -> pandas.DataFrame:
+def _read(path: Path, changed: int) -> pandas.DataFrame:
     """Those read last are remembered: one file may have the rows of fifty clients."""
     match ending(path):
         case ".parquet":
-            frame = _parquet(client, path)
+            frame = _parquet(path)
         case ".dat":
-            frame = _keel(client, path)
+            frame = _keel(path)
         case _:
-            frame = _separated(client, path)
+            frame = _separated(path)
     names = [str(name) for name in frame.columns]
     if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise UserError(f"{client}: {path.name} has more than one column {twice[0]!r}.")
+        raise _Unreadable(f"{path.name} has more than one column {twice[0]!r}.")
     return frame.set_axis(names, axis=1)
 
 
-def _separated(client: str, path: Path) -> pandas.DataFrame:
+def _separated(path: Path) -> pandas.DataFrame:
     import pandas
 
     try:
         content = path.read_bytes()
         text = (gzip.decompress(content) if path.suffix.lower() == ".gz" else content).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
-        raise UserError(f"{client}: {path.name} can't be read as CSV in UTF-8: {error}.") from None
+        raise _Unreadable(f"{path.name} can't be read as CSV in UTF-8: {error}.") from None
     separator = _separator(text.partition("\n")[0])
     try:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
     except csv.Error as error:
-        raise UserError(f"{client}: {path.name} can't be read as CSV in UTF-8: {error}.") from None
+        raise _Unreadable(f"{path.name} can't be read as CSV in UTF-8: {error}.") from None
     header, body = ([name.strip() for name in rows[0]], rows[1:]) if rows else ([], [])
     if wrong := next((number for number, row in enumerate(body, 2) if len(row) != len(header)), None):
-        raise UserError(f"{client}: row {wrong} of {path.name} has not as many cells as its header, {len(header)}.")
+        raise _Unreadable(f"row {wrong} of {path.name} has not as many cells as its header, {len(header)}.")
     frame = pandas.DataFrame(body, columns=header, dtype=object)
     return _with_points(frame) if separator == ";" else frame
 
@@ -87,22 +94,22 @@ def _with_points(frame: pandas.DataFrame) -> pandas.DataFrame:
     return frame
 
 
-def _parquet(client: str, path: Path) -> pandas.DataFrame:
+def _parquet(path: Path) -> pandas.DataFrame:
     import pandas
 
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise UserError(
-            f"{client}: reading {path.name} needs one more package: pip install -c constraints.txt '.[parquet]'."
+        raise _Unreadable(
+            f"reading {path.name} needs one more package: pip install -c constraints.txt '.[parquet]'."
         ) from None
     try:
         return pandas.read_parquet(path, engine="pyarrow")
     except (OSError, ValueError) as error:
-        raise UserError(f"{client}: {path.name} can't be read as parquet: {error}.") from None
+        raise _Unreadable(f"{path.name} can't be read as parquet: {error}.") from None
 
 
-def _keel(client: str, path: Path) -> pandas.DataFrame:
+def _keel(path: Path) -> pandas.DataFrame:
     import pandas
 
     from flgames.data.keel import read_keel
@@ -110,5 +117,5 @@ def _keel(client: str, path: Path) -> pandas.DataFrame:
     try:
         _, columns = read_keel(path)
     except (OSError, ValueError) as error:
-        raise UserError(f"{client}: {path.name} can't be read as a table of KEEL: {error}.") from None
+        raise _Unreadable(f"{path.name} can't be read as a table of KEEL: {error}.") from None
     return pandas.DataFrame(columns, dtype=object)

@@ -18,6 +18,9 @@ from flgames.data.own.table import Table
 from flgames.data.samples import POOLED
 from flgames.errors import UserError, unknown
 
+FEW = 3
+"""Clients that a title names."""
+
 
 class OwnOptions(BaseModel):
     """Own data of one match: where they are, who plays, who is held out, and how all of them are laid out."""
@@ -34,6 +37,8 @@ class OwnOptions(BaseModel):
     players: tuple[str, ...]
     holdout: tuple[str, ...] = ()
     layout: Layout
+    digest: str = ""
+    """Of all clients' files, where a match is kept to be found again; "" in a run, which has its own folder."""
 
     @field_validator("holdout", mode="before")
     @classmethod
@@ -62,8 +67,8 @@ class OwnOptions(BaseModel):
             yield from taken({name: surveys[name] for name in self.players}, self.layout)
 
     def decides(self) -> dict[str, object]:
-        """What decides the data, as keys are made of it."""
-        return self.model_dump(mode="json", exclude_defaults=True)
+        """What decides the data, as keys are made of it: where they lie does not, if it is known what they are."""
+        return self.model_dump(mode="json", exclude_defaults=True, exclude={"data"} if self.digest else None)
 
     @classmethod
     def of(
@@ -109,7 +114,9 @@ class OwnData:
 
     @property
     def title(self) -> str:
-        held_out = f", {' and '.join(self.options.holdout)} held out" if self.options.holdout else ""
+        names = self.options.holdout
+        whom = " and ".join(names) if len(names) <= FEW else f"{len(names)} clients"
+        held_out = f", {whom} held out" if names else ""
         return f"{Path(self.options.data).name}{held_out}"
 
     @property

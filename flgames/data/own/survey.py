@@ -19,6 +19,9 @@ from flgames.data.own.columns import ColumnTold
 from flgames.data.own.roles import Kind
 from flgames.models.standardise import moments
 
+MOST_SAID = 5
+"""Clients of which it is said that they lack something."""
+
 
 class Survey(BaseModel):
     """What one client tells."""
@@ -96,6 +99,8 @@ def class_counts(surveys: Iterable[Survey], classes: Sequence[str]) -> list[int]
 def lacking(surveys: Mapping[str, Survey]) -> Iterator[str]:
     """Who has no sample of a class that others have: no error, but worth knowing."""
     classes = natural({label for survey in surveys.values() for label in survey.samples})
-    for name, survey in surveys.items():
-        if missing := [label for label in classes if label not in survey.samples]:
-            yield f"{name} has no sample of {', '.join(missing)}."
+    found = {name: [label for label in classes if label not in survey.samples] for name, survey in surveys.items()}
+    said = [f"{name} has no sample of {', '.join(missing)}." for name, missing in found.items() if missing]
+    yield from said[:MOST_SAID]
+    if len(said) > MOST_SAID:
+        yield f"{len(said) - MOST_SAID} more clients have not all classes."
