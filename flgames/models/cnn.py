@@ -12,6 +12,9 @@ from flgames.models.architecture import Architecture
 from flgames.models.networks import CNN, PooledCNN
 from flgames.models.standardise import FeatureScale
 
+GROUPS = 4
+"""Of channels that are normalised together."""
+
 
 def convolutions(network: CNN, input_shape: tuple[int, ...], classes: int) -> Architecture:
     """A declared convolutional network for images of this shape.
@@ -33,14 +36,20 @@ def pooled_convolutions(network: PooledCNN, input_shape: tuple[int, ...], classe
     *before, last = network.channels
 
     def representation() -> nn.Module:
-        layers = [*_halving(input_shape[0], before), nn.Conv2d(before[-1], last, 3, padding=1), nn.ReLU()]
+        layers = _halving(input_shape[0], before, network.group_norm)
+        layers += _convolution(before[-1], last, 1, network.group_norm)
         return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
     return Architecture(lambda: nn.Linear(last, classes), representation)
 
 
-def _halving(first: int, channels: Sequence[int]) -> list[nn.Module]:
+def _halving(first: int, channels: Sequence[int], group_norm: bool = False) -> list[nn.Module]:
     layers: list[nn.Module] = []
     for before, after in pairwise((first, *channels)):
-        layers += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.ReLU()]
+        layers += _convolution(before, after, 2, group_norm)
     return layers
+
+
+def _convolution(before: int, after: int, stride: int, group_norm: bool) -> list[nn.Module]:
+    norm = [nn.GroupNorm(GROUPS, after)] if group_norm else []
+    return [nn.Conv2d(before, after, 3, stride=stride, padding=1), *norm, nn.ReLU()]

@@ -63,8 +63,11 @@ from flgames.runs.names import (
 from flgames.runs.resolve import resolve
 from flgames.runs.settings import NONE, Settings
 
-CONVOLVED = ("spurious-cifar10", "colored-dsprites")
-"""Planted benchmarks whose truth the paper's perceptron hardly learns: docs/settling.md."""
+CONVOLVED = {
+    "spurious-cifar10": PooledCNN(),
+    "colored-dsprites": PooledCNN(channels=(8, 16, 32, 64), group_norm=True),
+}
+"""Planted benchmarks whose truth the paper's perceptron hardly learns, and what learns it: docs/settling.md."""
 
 
 def real_kind(options: BenchmarkOptions) -> Kind | None:
@@ -261,7 +264,7 @@ def _settled(settings: Settings, kind: Kind) -> Entry:
     players, name = MLP(initialisation=settings.initialisation), settings.network
     if name is None:
         name = "cnn" if kind == "images" or settings.benchmark in CONVOLVED else "mlp"
-    network = PooledCNN() if name == "cnn" else players
+    network = CONVOLVED.get(settings.benchmark, PooledCNN()) if name == "cnn" else players
     return Entry(
         slug=settings.slug,
         title=settings.title,
