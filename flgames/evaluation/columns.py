@@ -22,7 +22,7 @@ from flgames.models.ensemble import Ensemble
 from flgames.seeds import generator
 
 MOST = 2000
-"""Samples of a client that are looked at."""
+"""Samples of a client that a column is shuffled for."""
 
 SHUFFLES = 5
 
@@ -58,11 +58,11 @@ class SiteRows:
 
     @classmethod
     def of(cls, name: str, samples: Samples, validation: float, seed: int) -> SiteRows:
-        """At most so many of each; where none were held back, those that were trained on judge."""
+        """Where none were held back, those that were trained on judge."""
         train, back = held_back(samples, validation, seed, name)
-        features, targets = train.batch(torch.arange(min(len(train), MOST)))
+        features, targets = train.batch(torch.arange(len(train)))
         if back is None:
-            return cls(features, targets, features, targets)
+            return cls(features, targets, features[:MOST], targets[:MOST])
         return cls(features, targets, *back.batch(torch.arange(min(len(back), MOST))))
 
 
@@ -137,11 +137,11 @@ def _said(players: Sequence[Logits], inputs: Tensor) -> Tensor:
 def _apart(rows: Sequence[SiteRows], mine: Tensor, players: Sequence[Logits], name: str, seed: int) -> float:
     squares, count = 0.0, 0
     for site, each in enumerate(rows):
-        moved = _shuffled(each.features, mine, name, site, seed, 0)
-        change = _said(players, each.features) - _said(players, moved)
+        some = each.features[:MOST]
+        change = _said(players, some) - _said(players, _shuffled(some, mine, name, site, seed, 0))
         # Twice the variance over players is the mean square over pairs; twice again, log-odds of two classes.
         squares += float(4 * change.var(1).sum()) if len(players) > 1 else 0.0
-        count += len(each.features)
+        count += len(some)
     return float((squares / count) ** 0.5)
 
 

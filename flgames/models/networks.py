@@ -58,7 +58,7 @@ class PooledCNN(BaseModel):
 
     kind: Literal["pooled-cnn"] = "pooled-cnn"
     channels: tuple[int, ...] = Field(default=(16, 32, 64), min_length=2)
-    group_norm: bool = False
+    group_norm: bool = Field(default=False, json_schema_extra={"later": True})
     """Group normalisation after every convolution: small shapes anywhere in a large image are learnt with it only."""
 
     def architecture(self, input_shape: tuple[int, ...], classes: int) -> Architecture:

@@ -55,13 +55,13 @@ def _mnist(scope: Scope) -> Iterator[Case]:
     game, balanced = entry(SETTLED, options), entry(BALANCED, options)
     seeds, few = scope.first(SEEDS), scope.first(FEW_SEEDS)
     yield from _cases("two", options, [game], seeds)
-    yield from _cases("two", options, [_after(game, rounds) for rounds in SETTLED_AFTER], few)
-    yield from _cases("two", options, [entry(SETTLED_LOCALLY, options)], few)
+    yield from _cases("two", options, [_after(game, rounds) for rounds in SETTLED_AFTER], seeds)
+    yield from _cases("two", options, [entry(SETTLED_LOCALLY, options)], seeds)
     yield from _cases("two", options, [_ended(balanced, rounds) for rounds in BALANCED_AT], seeds)
     yield from _cases("two", options, [entry(NO_SHORTCUT, options)], seeds)
     for number in MORE_CLIENTS:
         more = on("colored-mnist", clients=number)
-        yield from _cases(str(number), more, [entry(SETTLED, more)], few)
+        yield from _cases(str(number), more, [entry(SETTLED, more)], seeds)
     classes = on("colored-mnist", classes=5)
     yield from _cases("two, 5 classes", classes, [entry(SETTLED, classes), entry(NO_SHORTCUT, classes)], few)
     for name, flips in NO_REASON.items():
@@ -71,9 +71,8 @@ def _mnist(scope: Scope) -> Iterator[Case]:
 
 def _fashion(scope: Scope) -> Iterator[Case]:
     options = on("colored-fashion-mnist")
-    names = (SETTLED, BALANCED, NO_SHORTCUT)
+    names = (SETTLED, BALANCED, NO_SHORTCUT, SETTLED_LOCALLY)
     yield from _cases("two", options, [entry(name, options) for name in names], scope.first(SEEDS))
-    yield from _cases("two", options, [entry(SETTLED_LOCALLY, options)], scope.first(FEW_SEEDS))
 
 
 def _cifar(scope: Scope) -> Iterator[Case]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
 
 from flgames.core.knobs import Plain
 from flgames.core.method import Method
@@ -108,17 +110,26 @@ class Entry(BaseModel):
         apart = {"slug", "title", "config", "network", "players", "rule", "phi_config"}
         decides: dict[str, object] = self.model_dump(mode="json", exclude=apart, exclude_defaults=True)
         decides |= self.rule.values() if self.rule else {}
-        decides |= {"players": self.players.model_dump(mode="json")} if self.players else {}
-        return decides | {"rules": self._rules(), "network": self.network.model_dump(mode="json")}
+        decides |= {"players": _values(self.players)} if self.players else {}
+        return decides | {"rules": self._rules(), "network": _values(self.network)}
 
     def _rules(self) -> dict[str, Plain]:
         """The configuration, without knobs that came later and are as they are by default."""
-        fields = find(self.method).Config.model_fields
-        unused = {
-            name
-            for name, info in fields.items()
-            if isinstance(info.json_schema_extra, dict)
-            and info.json_schema_extra.get("later")
-            and self.config[name] == info.default
-        }
+        unused = _unused(find(self.method).Config.model_fields, self.config)
         return {name: value for name, value in self.config.items() if name not in unused}
+
+
+def _values(network: Network) -> dict[str, object]:
+    """A network, without fields that came later and are as they are by default."""
+    dumped = network.model_dump(mode="json")
+    return {name: value for name, value in dumped.items() if name not in _unused(type(network).model_fields, dumped)}
+
+
+def _unused(fields: Mapping[str, FieldInfo], values: Mapping[str, object]) -> set[str]:
+    return {
+        name
+        for name, info in fields.items()
+        if isinstance(info.json_schema_extra, dict)
+        and info.json_schema_extra.get("later")
+        and values[name] == info.default
+    }

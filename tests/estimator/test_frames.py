@@ -139,6 +139,7 @@ def test_the_ward_leads_both_lists(tmp_path: Path) -> None:
         clients[name] = pandas.DataFrame(inputs, columns=names), recovers
     for model in (FLGames(rounds=60), FLGames(predictor="mlp", rounds=60)):
         found = model.fit(clients).disagreement_
+        assert found is not None
         assert found.index[0] == "ward"
         assert found.apart.idxmax() == "ward"
         assert found.p["ward"] < 0.01 < found.p[["age", "dose"]].min()
@@ -147,7 +148,9 @@ def test_the_ward_leads_both_lists(tmp_path: Path) -> None:
 def test_arrays_have_columns_by_number_and_images_none() -> None:
     draw = torch.Generator().manual_seed(0)
     rows = {name: (torch.randn(40, 3, generator=draw), torch.arange(40) % 2) for name in "ab"}
-    assert sorted(FLGames(rounds=2).fit(rows).disagreement_.index) == ["0", "1", "2"]
+    found = FLGames(rounds=2).fit(rows).disagreement_
+    assert found is not None
+    assert sorted(found.index) == ["0", "1", "2"]
     images = {name: (torch.rand(20, 1, 8, 8, generator=draw), torch.arange(20) % 2) for name in "ab"}
     assert FLGames(rounds=3, settle_after=1).fit(images).disagreement_ is None
 

@@ -174,15 +174,15 @@ def test_interrupted_it_goes_on_by_the_same_command(
 
 def test_what_a_digest_knows(tmp_path: Path) -> None:
     scans = three_hospitals(tmp_path / "scans", 2)
-    first = digest_of(str(scans))
+    first = digest_of(str(scans), Roles())
     shutil.copytree(scans, tmp_path / "moved")
-    assert digest_of(str(tmp_path / "moved")) == first
+    assert digest_of(str(tmp_path / "moved"), Roles()) == first
     (scans / "a" / "ill" / "notes.txt").write_text("not looked at")
     (scans / "readme.md").write_text("nobody's")
-    assert digest_of(str(scans)) == first
+    assert digest_of(str(scans), Roles()) == first
     picture = scans / "a" / "ill" / "0.png"
     picture.rename(scans / "a" / "healthy" / "7.png")
-    assert digest_of(str(scans)) != first, "another label"
+    assert digest_of(str(scans), Roles()) != first, "another label"
 
 
 def test_a_run_has_no_digest_in_its_keys(clinics: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_run_has_no_digest_in_its_keys(clinics: Path) -> None:
     assert options.decides()["data"] == str(clinics)
     kept = OwnComparison.of(told, ("fedavg",), range(1)).holdouts()[-1]
     bare = {name: value for name, value in options.decides().items() if name != "data"}
-    assert kept.decides() == bare | {"digest": digest_of(str(clinics))}
+    assert kept.decides() == bare | {"digest": digest_of(str(clinics), Roles())}
 
 
 def test_images_are_compared(tmp_path: Path) -> None:
