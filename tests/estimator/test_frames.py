@@ -119,6 +119,7 @@ def test_a_table_is_the_same_model_from_a_file_and_from_pandas(tmp_path: Path) -
     rows = table[INPUTS].head(20)
     exported = load(run.path)
     assert exported.layout is not None
+    assert model._layout is not None
     assert exported.layout.columns == model._layout.columns
     from flgames.data.own.files import inputs_of
 

@@ -33,7 +33,7 @@ from flgames.runs.resolve import resolve
 from flgames.runs.runner import Interrupted, play_run
 from tests.by_hand import ByHand
 from tests.games import same, weights
-from tests.own_data import disagreeing_tables, pictures, table, three_hospitals
+from tests.own_data import disagreeing_tables, messy_table, pictures, table, three_hospitals
 
 QUICK = ("--rounds", "6", "--settle-after", "2", "--against", "none", "--threads", "1")
 
@@ -250,6 +250,25 @@ def test_sites_with_data_of_their_own_end_with_the_same_weights(
     assert one == other, "and with the same figures"
     assert bool(one.finding and one.finding.settled) == kind.startswith("settled")
     assert away.surveys == surveys_of(data["data"], here.settings.roles)
+
+
+def test_sites_agree_on_words_and_means_of_a_messy_table(tmp_path: Path) -> None:
+    """One site has its rows in a file of its own, with columns in another order, and without the others' rows."""
+    whole = messy_table(tmp_path / "all.csv", rows=60)
+    roles = {"target": "ill", "client_column": "site"}
+    given = roles | {"data": str(whole), "rounds": 4, "against": "none", "threads": 1}
+    here = RunFolder.create(tmp_path / "here", resolve(given))
+    play_run(here)
+    names, files = ("north", "south", "west"), {}
+    header, *lines = (line.split(",") for line in whole.read_text().splitlines())
+    for name in names:
+        rows = [header, *(line for line in lines if line[2] == name)]
+        files[name] = tmp_path / f"{name}.csv"
+        turn = -1 if name == "south" else 1
+        files[name].write_text("".join(",".join(row[::turn]) + "\n" for row in rows))
+    away = RunFolder.create(tmp_path / "away", resolve(given | {"data": "/data/all.csv", "clients": 3}))
+    over_sites(tmp_path / "states", away, names, **files)
+    assert same(weights(here.path), weights(away.path))
 
 
 def test_who_is_held_out_is_not_asked(scans: Path, tmp_path: Path) -> None:
