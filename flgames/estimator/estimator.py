@@ -209,7 +209,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         by_players = isinstance(method, Settled) and method.evidence(play.server)
         found_by = method.game.ensemble(play.server).cpu() if isinstance(method, Settled) and by_players else None
         ensemble, result = self.model_.ensemble, self.result_
-        self.disagreement_ = column_table(
+        self.disagreement_: Any = column_table(
             samples, self._layout, ensemble, found_by, result, run.validation, run.seed, len(self._numbers)
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from flgames.runs.runner import play_run
 from tests.own_data import disagreeing_tables, messy_table
 
 pytestmark = pytest.mark.filterwarnings("ignore:rounds=")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 INPUTS = ["patient", "age", "sex", "smoker", "visit", "ward", "blood"]
 
@@ -130,8 +133,7 @@ def test_a_table_is_the_same_model_from_a_file_and_from_pandas(tmp_path: Path) -
 
 def test_the_ward_leads_both_lists(tmp_path: Path) -> None:
     """The planted column of examples/own_table.py, in a table of a fifth of its patients."""
-    from examples.own_table import trial
-
+    trial = runpy.run_path(str(EXAMPLES / "own_table.py"))["trial"]
     generator = np.random.default_rng(0)
     names = ["age", "dose", "ward"]
     clients: dict[str, Any] = {}
