@@ -44,7 +44,8 @@ class SiteData:
 
 
 def known_players(settings: Settings) -> tuple[str, ...] | None:
-    """Who will play, where that is known before they are there: None for own data that lie elsewhere."""
+    """Who will be there, where that is known before: None for own data that lie elsewhere. Who is held out tells of its
+    data too, and does not play."""
     if settings.data is None:
         return benchmark(settings.source).players
     data = Path(settings.data)
@@ -55,7 +56,9 @@ def known_players(settings: Settings) -> tuple[str, ...] | None:
         for name in names:
             if name not in (EACH, REST, *found):
                 raise unknown(f"client to {what}:", name, found)
-    return tuple(name for name in settings.source.train or found if name not in settings.holdout)
+    if settings.source.train is None or REST in settings.holdout:
+        return found
+    return tuple(name for name in found if name in (*settings.source.train, *settings.holdout))
 
 
 def number_of_players(settings: Settings) -> int:

@@ -320,7 +320,9 @@ def test_a_survey_crosses_as_sums_and_is_checked(scans: Path, tmp_path: Path) ->
 
 
 def test_who_plays(scans: Path) -> None:
-    assert known_players(resolve({"data": str(scans), "holdout": "c"})) == ("a", "b")
+    assert known_players(resolve({"data": str(scans), "holdout": "c"})) == ("a", "b", "c"), "c tells of its data too"
+    assert known_players(resolve({"data": str(scans), "train": "a,b"})) == ("a", "b")
+    assert known_players(resolve({"data": str(scans), "train": "a,b", "holdout": "rest"})) == ("a", "b", "c")
     assert known_players(resolve({"data": "/data/elsewhere", "clients": 4})) is None
     assert number_of_players(resolve({"data": "/data/elsewhere", "clients": 4})) == 4
     with pytest.raises(UserError, match="say how many sites play, with `clients`"):

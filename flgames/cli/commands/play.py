@@ -133,10 +133,21 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
         except Interrupted:
             console.print(f"Stopped; the state is saved. Go on with: flgames play --resume {run.path}", soft_wrap=True)
             raise typer.Exit(130) from None
+        if not is_local:
+            _say_columns(run, console)
         summarise(run, console)
         if tracked:
             tracked.add_pictures()
             console.print(f"tensorboard --logdir {run.path / FOLDER}", soft_wrap=True)
+
+
+def _say_columns(run: RunFolder, console: Console) -> None:
+    """What was made of the columns of tables, where sites have told of them during the run."""
+    from flgames.data.own.source import OwnOptions
+
+    own = run.plan.matches[0].options
+    for remark in own.remarks(run.surveys) if isinstance(own, OwnOptions) else ():
+        console.print(remark, style="yellow", soft_wrap=True)
 
 
 def _resumed(
