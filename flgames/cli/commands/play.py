@@ -146,7 +146,7 @@ def _say_columns(run: RunFolder, console: Console) -> None:
     from flgames.data.own.source import OwnOptions
 
     own = run.plan.matches[0].options
-    for remark in own.remarks(run.surveys) if isinstance(own, OwnOptions) else ():
+    for remark in own.remarks(run.surveys or {}) if isinstance(own, OwnOptions) else ():
         console.print(remark, style="yellow", soft_wrap=True)
 
 
