@@ -15,7 +15,8 @@ from flgames.data.own.survey import Survey
 from flgames.data.samples import Samples
 from flgames.errors import UserError, unknown
 from flgames.runs.match import Match
-from flgames.runs.settings import EACH, REST, Settings
+from flgames.runs.own_settings import EACH, REST
+from flgames.runs.settings import Settings
 
 
 @dataclass(frozen=True)

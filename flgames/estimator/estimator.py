@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import json
 import math
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
@@ -11,7 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import safetensors.torch
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
@@ -20,7 +17,6 @@ from torch import Tensor, nn
 from flgames.core.callbacks import Callback, GameInfo
 from flgames.core.local import LocalFederation
 from flgames.core.loop import Play
-from flgames.core.records import GameResult
 from flgames.core.stopping.rule import StoppingRule, rules
 from flgames.data.own import arrays as given
 from flgames.data.own.layout import Layout
@@ -36,23 +32,18 @@ from flgames.estimator.disagreement import column_table
 from flgames.estimator.followers import Bar, History
 from flgames.estimator.inputs import feeds, names_of, ready_of, rows_for
 from flgames.estimator.knobs import OF_A_RUN, implied, parameters, with_knobs
-from flgames.estimator.saved import jsonable, label_array, onnx_session
+from flgames.estimator.saved import SavedModel, label_array, write_model
 from flgames.evaluation.export import OUTPUTS, ExportedModel
-from flgames.files import write_json
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
 from flgames.methods.settled.config import SettledConfig
 from flgames.methods.settled.server import Settled
 from flgames.models.architecture import Architecture, MakesOptimiser
 from flgames.models.ensemble import Ensemble
-from flgames.models.standardise import Standardise
 from flgames.runs.presets import BALANCED
 from flgames.runs.settings import Settings, check_game, checked, choose_rule
 
 _CHOOSING = tuple(each.chosen_by for each in rules().values() if each.chooses_round)
-
-NOT_SAVED = ("representation", "predictor", "players", "optimiser", "phi_optimiser", "callbacks", "class_weight")
-"""What has no plain value."""
 
 
 class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -251,69 +242,22 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, folder: str | Path) -> None:
         """Write the model: ``model.json``, ``weights.safetensors`` and, with the extra ``export``, ``model.onnx``."""
         self._check_is_fitted(trainable=True)
-        path = Path(folder)
-        path.mkdir(parents=True, exist_ok=True)
-        params = {
-            name: jsonable(value)
-            for name, value in self.get_params(deep=False).items()
-            if name not in NOT_SAVED or isinstance(value, str)
-        }
-        own = [name for name in ("representation", "predictor") if not isinstance(getattr(self, name), str | None)]
-        write_json(
-            path / "model.json",
-            {
-                "params": params,
-                "own modules": own,
-                "classes": [jsonable(label) for label in self.classes_.tolist()],
-                "input shape": list(self.input_shape_),
-                "columns": list(self._names),
-                "layout": self._layout.model_dump(mode="json") if self._layout else None,
-                "result": self.result_.model_dump(mode="json"),
-            },
-        )
-        exported = copy.deepcopy(self.model_).cpu()
-        exported.write_safetensors(path / "weights.safetensors")
-        try:
-            raw_shape = self._layout.raw_shape if self._layout else self.input_shape_
-            labels = [jsonable(label) for label in self.classes_.tolist()]
-            exported.write_onnx(path / "model.onnx", raw_shape, labels, self._layout)
-        except Exception as why:  # torch's exporter fails in many ways on modules that it does not know
-            if own:
-                warnings.warn(f"There is no model.onnx, so load needs your modules again: {why}", stacklevel=2)
+        write_model(self, Path(folder))
 
     @classmethod
     def load(cls, folder: str | Path, representation: Module | None = None, predictor: Module | None = None) -> Self:
         """A model that was saved: trainable, if its modules are passed again or were the default ones; or else one
         that predicts, from the exported graph. Nothing is unpickled."""
-        path = Path(folder)
-        try:
-            saved = json.loads((path / "model.json").read_text())
-        except (OSError, ValueError):
-            raise UserError(f"{path} has no model: there is no readable model.json.") from None
+        saved = SavedModel.read(Path(folder))
         passed = {"representation": representation, "predictor": predictor}
-        given = {name: module for name, module in passed.items() if module is not None}
-        params = saved["params"]
-        if "settle_after" not in params and params.get("settle") is None and len(saved["input shape"]) == 3:
-            params |= {"settle": "never"}  # images were not settled before
-        elif "settle" not in params and params["predictor"] is None and "predictor" not in saved["own modules"]:
-            params |= {"predictor": "mlp"} if len(saved["input shape"]) == 1 else {}  # what None meant before
-        model = cls(**params | given)
-        model.result_ = GameResult.model_validate(saved["result"])
-        shape, labels = tuple(saved["input shape"]), list(saved["classes"])
-        layout = Layout.model_validate(saved["layout"]) if saved.get("layout") else None
-        names = tuple(saved.get("columns", ()))
-        if any(passed[name] is None for name in saved["own modules"]):
-            model._set_up(shape, labels, None, layout, names)
-            model._session = onnx_session(path / "model.onnx", saved["own modules"])
+        model = cls(**saved.params | {name: module for name, module in passed.items() if module is not None})
+        model.result_ = saved.result
+        if any(passed[name] is None for name in saved.own_modules):
+            model._set_up(saved.shape, saved.labels, None, saved.layout, saved.names)
+            model._session = saved.session()
             return model
-        tensors = safetensors.torch.load_file(path / "weights.safetensors")
-        ready = {name.removeprefix("ready/"): each for name, each in tensors.items() if name.startswith("ready/")}
-        first: nn.Module | None = None
-        if ready:
-            first = Standardise(shape) if layout is None else layout.encode if representation else layout.ready
-            first.load_state_dict(ready)
-        model._set_up(shape, labels, first, layout, names)
-        learnt = {name: each for name, each in tensors.items() if "/" in name and not name.startswith("ready/")}
+        ready, learnt = saved.ready(raw=representation is not None), saved.learnt()
+        model._set_up(saved.shape, saved.labels, ready, saved.layout, saved.names)
         modules = model._modules()
         model._keep(Ensemble.from_tensors(modules.joined() if model._settles_games else modules, learnt))
         return model

@@ -21,7 +21,8 @@ from flgames.models.class_weights import balanced_weights
 from flgames.runs.entries import entries, kind_of
 from flgames.runs.entry import Entry
 from flgames.runs.match import Match
-from flgames.runs.settings import REST, Settings
+from flgames.runs.own_settings import REST
+from flgames.runs.settings import Settings
 
 FORMAT = 1
 

@@ -12,7 +12,8 @@ from flgames.data.own import OWN_DATA
 from flgames.data.own.roles import Kind
 from flgames.errors import UserError, unknown
 from flgames.runs import presets
-from flgames.runs.settings import EACH, NONE, REST, Settings, checked, knobs, validated
+from flgames.runs.own_settings import EACH, REST
+from flgames.runs.settings import NONE, Settings, checked, knobs, validated
 
 
 def resolve(given: Mapping[str, object], file: Path | None = None) -> Settings:

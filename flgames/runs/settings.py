@@ -9,16 +9,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
 from flgames.core.knobs import PHI, SETTLING, STOP, Plain
 from flgames.core.stopping.rule import NEVER, SavedRule, StoppingRule, rule_from, rules
 from flgames.data.benchmarks.options import DATA, WHAT, BenchmarkOptions
-from flgames.data.own.roles import Roles
 from flgames.errors import UserError, unknown
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.settled.config import Training
@@ -26,8 +25,8 @@ from flgames.models.networks import Initialisation, NetworkName, PredictorName
 from flgames.runs import presets
 from flgames.runs.baselines import ALL as BASELINES
 from flgames.runs.names import BALANCED, PLANTED_OURS, SETTLED, SETTLED_LOCALLY
+from flgames.runs.own_settings import Names, OwnSettings
 
-OWN: JsonDict = {"panel": "Data of your own"}
 RUN: JsonDict = {"panel": "The run"}
 ENGINE: JsonDict = {"panel": "Where the clients are"}
 
@@ -43,9 +42,6 @@ Values = dict[str, Plain | tuple[float, ...]]
 NONE = "none"
 """Against nobody."""
 
-EACH, REST = "each", "rest"
-"""Hold out every client in turn, or all but those that train."""
-
 SETTLED_TITLES = {
     ("game", False): "settled game",
     ("game", True): "settled game, always weighted",
@@ -54,15 +50,6 @@ SETTLED_TITLES = {
 }
 """What tables call a game that is settled, by who found what is contested, and whether it is weighted away anyhow."""
 
-
-def _names(value: object) -> object:
-    if isinstance(value, str):
-        value = [name.strip() for name in value.split(",") if name.strip()]
-    return tuple(dict.fromkeys(value)) if isinstance(value, list | tuple) else value or ()
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
-"""Names; where only text can be written, with commas between them."""
 
 Model = TypeVar("Model", bound=BaseModel)
 Made = TypeVar("Made")
@@ -77,7 +64,7 @@ def usable_threads() -> int:
     return min(cores, MOST_THREADS)
 
 
-class Settings(BaseModel):
+class Settings(OwnSettings):
     """Everything that `flgames play` can be told. A run folder keeps it whole, so that a run can be repeated."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -121,53 +108,6 @@ class Settings(BaseModel):
         default="torch",
         description="torch (default), or glorot, as Keras starts and so IRM Games did.",
         json_schema_extra=WHAT,
-    )
-    data: str | None = Field(
-        default=None,
-        description="A folder with data of your own, instead of a benchmark: for each client a folder of images, "
-        "CLIENT/CLASS/*.png, .jpg, .tif or .bmp, or a table, CLIENT.csv, .csv.gz, .tsv, .parquet, .dat or .npz; or one "
-        "table with --client-column.",
-        json_schema_extra=OWN,
-    )
-    target: str | None = Field(
-        default=None,
-        description="The column of the tables that is to be predicted. Default for .npz: y.",
-        json_schema_extra=OWN,
-    )
-    group_column: str | None = Field(
-        default=None,
-        description="The column of the tables that says whose a row is, such as a patient: rows of one are trained on "
-        "or held back together. It is no input.",
-        json_schema_extra=OWN,
-    )
-    client_column: str | None = Field(
-        default=None,
-        description="The column of one table that says whose each row is, such as a hospital. It is no input.",
-        json_schema_extra=OWN,
-    )
-    columns: Names = Field(
-        default=(),
-        description="The only inputs, with commas between them. Default: all columns but those that have another role, "
-        "that number the rows, or that have another value in each row.",
-        json_schema_extra=OWN,
-    )
-    drop: Names = Field(
-        default=(),
-        description="Columns of the tables that are no inputs, with commas between them.",
-        json_schema_extra=OWN,
-    )
-    categories: Names = Field(
-        default=(),
-        description="Columns whose numbers are names, such as the code of a ward, with commas between them. Columns of "
-        "words are found without it.",
-        json_schema_extra=OWN,
-    )
-    holdout: Names = Field(
-        default=(),
-        description="A client that nobody trains on, to see how the model does where it has never been. Give it more "
-        "than once to hold out several; each holds out every client in turn, and rest all but those that --train "
-        "names. Default: none.",
-        json_schema_extra=OWN | {"several": True},
     )
     validation: float = Field(
         default=0.0,
@@ -299,22 +239,6 @@ class Settings(BaseModel):
     def settles_games(self) -> bool:
         """Whether what the players of a game disagree about is settled: linear players are compared without one."""
         return self.game.settle != "never" and self.predictor != "linear"
-
-    @property
-    def roles(self) -> Roles:
-        """Which columns of own tables are no inputs."""
-        return Roles(
-            target=self.target,
-            group=self.group_column,
-            client=self.client_column,
-            columns=self.columns,
-            drop=self.drop,
-            categories=self.categories,
-        )
-
-    @property
-    def holds_out_each(self) -> bool:
-        return self.holdout == (EACH,)
 
     @property
     def all_seeds(self) -> range:

@@ -20,7 +20,8 @@ from flgames.core.stopping.rule import rules
 from flgames.data.benchmarks.options import DATA, WHAT, BenchmarkOptions
 from flgames.data.benchmarks.variables import OFFLINE_VARIABLE
 from flgames.errors import UserError
-from flgames.runs.settings import ENGINE, OWN, RUN, Settings, checked, knobs
+from flgames.runs.own_settings import OWN
+from flgames.runs.settings import ENGINE, RUN, Settings, checked, knobs
 
 if TYPE_CHECKING:
     import torch
