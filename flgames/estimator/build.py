@@ -17,7 +17,8 @@ from torch.nn import functional
 from flgames.core.local import LocalFederation
 from flgames.core.loop import Play
 from flgames.core.messages import MODEL
-from flgames.data.own.arrays import GivenRecords, class_name
+from flgames.data.own.arrays import GivenRecords
+from flgames.data.own.labels import class_name
 from flgames.data.own.survey import Survey, class_counts
 from flgames.data.samples import Samples
 from flgames.errors import UserError

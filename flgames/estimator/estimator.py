@@ -19,6 +19,7 @@ from flgames.core.local import LocalFederation
 from flgames.core.loop import Play
 from flgames.core.stopping.rule import StoppingRule, rules
 from flgames.data.own import arrays as given
+from flgames.data.own.labels import class_name
 from flgames.data.own.layout import Layout
 from flgames.data.own.records import LaidOut
 from flgames.data.own.roles import Kind
@@ -163,7 +164,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_no_measures(name, survey.samples, "y")
         labels = build.labels_of(records, self.classes)
         given.check_shapes(surveys)
-        layout = Layout.of(surveys, classes=tuple(map(given.class_name, labels)))
+        layout = Layout.of(surveys, classes=tuple(map(class_name, labels)))
         raw = self.representation is not None
         ready, scale = ready_of(layout, surveys, raw)
         self._set_up(layout.shape, labels, ready, layout if layout.columns else None, names_of(records))

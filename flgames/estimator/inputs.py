@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from flgames.data.own import arrays as given
 from flgames.data.own.arrays import GivenRecords
+from flgames.data.own.dataframes import is_frame
 from flgames.data.own.files import inputs_of
 from flgames.data.own.layout import Layout
 from flgames.data.own.survey import Survey, pooled_moments
@@ -47,7 +48,7 @@ def rows_for(model: FLGames, X: Any) -> Tensor:  # noqa: N803
     layout: Layout | None = model._layout
     if layout is None:
         return given.rows_of(X)
-    if given.is_frame(X):
+    if is_frame(X):
         return inputs_of("X", _aligned(model, X), layout)
     validate_data(model, X, reset=False, skip_check_array=True)  # says that names are missing
     if named := word_columns(layout):

@@ -11,10 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from flgames.data.own.dataframes import FrameRecords, is_frame
+from flgames.data.own.labels import check_labels, class_name, plain
 from flgames.data.own.layout import Layout
 from flgames.data.own.records import InMemory, Rows
 from flgames.data.own.survey import Survey
-from flgames.data.own.table import Table, as_table
 from flgames.errors import UserError
 
 CHUNK = 512
@@ -61,7 +62,7 @@ class Streamed:
 
     def read(self, index: Tensor) -> tuple[Tensor, list[Hashable]]:
         pairs = [self.dataset[number] for number in index.tolist()]
-        return torch.stack([torch.as_tensor(inputs) for inputs, _ in pairs]), [_plain(label) for _, label in pairs]
+        return torch.stack([torch.as_tensor(inputs) for inputs, _ in pairs]), [plain(label) for _, label in pairs]
 
     def take(self, index: Tensor) -> Tensor:
         return torch.stack([torch.as_tensor(self.dataset[number][0]) for number in index.tolist()])
@@ -122,7 +123,7 @@ class ArrayRecords:
             raise UserError(
                 f"{self.client} has one number a sample: X needs a row for every sample, of one number at least."
             )
-        _check_labels(self.client, labels)
+        check_labels(self.client, labels)
         if not torch.isfinite(inputs.float()).all():
             raise UserError(
                 f"{self.client} has NaN or infinity in its inputs: fill what is missing, or pass a DataFrame, whose "
@@ -134,44 +135,8 @@ class ArrayRecords:
         return inputs
 
 
-@dataclass
-class FrameRecords:
-    """One client's pandas table, as files have it: columns by name, words, dates and empty cells too."""
-
-    client: str
-    table: Table
-    found: dict[str, Hashable]
-    groups: list[str] | None = None
-
-    @classmethod
-    def of(cls, client: str, frame: Any, labels: list[Hashable]) -> FrameRecords:
-        if len(frame) != len(labels):
-            raise UserError(f"{client} has {len(frame)} inputs and {len(labels)} labels.")
-        if not labels:
-            raise UserError(f"{client} has no samples.")
-        _check_labels(client, labels)
-        named = [class_name(label) for label in labels]
-        table = as_table(client, frame.set_axis([str(name) for name in frame.columns], axis=1), named, "its columns")
-        return cls(client, table, dict(zip(named, labels, strict=True)))
-
-    @property
-    def labels(self) -> list[str]:
-        return self.table.labels
-
-    def survey(self) -> Survey:
-        return self.table.survey()
-
-    def rows(self, layout: Layout) -> Rows:
-        return self.table.rows(layout)
-
-
 GivenRecords = ArrayRecords | FrameRecords
 """What one client has, as it was given."""
-
-
-def is_frame(values: Any) -> bool:
-    """Whether it is a table of pandas."""
-    return type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "columns")
 
 
 def as_records(X: Any, y: Any = None, groups: Any = None) -> dict[str, GivenRecords]:  # noqa: N803
@@ -185,7 +150,7 @@ def as_records(X: Any, y: Any = None, groups: Any = None) -> dict[str, GivenReco
         return records
     if y is None or groups is None:
         raise UserError("fit needs to know who has what: fit({name: (X, y), ...}) or fit(X, y, groups=...).")
-    labels, names = list(map(_plain, y)), np.asarray(groups)
+    labels, names = list(map(plain, y)), np.asarray(groups)
     inputs = X if is_frame(X) else _tensor(X, names.tolist())
     if not len(inputs) == len(labels) == len(names):
         raise UserError(f"X, y and groups have {len(inputs)}, {len(labels)} and {len(names)} rows.")
@@ -227,21 +192,16 @@ def _features_last(inputs: Tensor) -> Tensor:
     return inputs.reshape(len(inputs), -1) if inputs.dim() > 2 else inputs
 
 
-def _check_labels(client: str, labels: Sequence[Hashable]) -> None:
-    if unknown := [label for label in labels if label != label or label is None]:
-        raise UserError(f"{client} has the label {unknown[0]}: fill what is missing.")
-
-
 def _records(name: str, given: Any) -> GivenRecords:
     if isinstance(given, tuple | list) and len(given) == 2 and is_frame(given[0]):
-        return FrameRecords.of(name, given[0], [_plain(label) for label in given[1]])
+        return FrameRecords.of(name, given[0], [plain(label) for label in given[1]])
     return ArrayRecords(name, _given(name, given))
 
 
 def _given(name: str, given: Any) -> Given:
     if isinstance(given, tuple | list) and len(given) == 2:
         try:
-            inputs, labels = _tensor(given[0], name), [_plain(label) for label in given[1]]
+            inputs, labels = _tensor(given[0], name), [plain(label) for label in given[1]]
         except (ValueError, TypeError) as error:
             raise UserError(f"X of {name} is no array of numbers: {error}.") from None
         if len(inputs) != len(labels):
@@ -281,15 +241,3 @@ def _of_words(array: np.ndarray, clients: str | Sequence[object]) -> np.ndarray:
                     "words are encoded."
                 ) from None
         raise
-
-
-def class_name(label: Any) -> str:
-    """What a class is called: labels that are equal, as 1, 1.0 and True are, are one class."""
-    plain = _plain(label)
-    return repr(int(plain)) if isinstance(plain, bool | float) and plain == plain // 1 else repr(plain)
-
-
-def _plain(label: Any) -> Hashable:
-    """A label as a plain value: that of a tensor or of NumPy is the same as Python's."""
-    value: Hashable = label.item() if hasattr(label, "item") else label
-    return value
