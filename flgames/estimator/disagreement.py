@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
+from torch import Tensor
+
 from flgames.core.records import GameResult
 from flgames.data.own.layout import Layout
 from flgames.data.samples import Samples
@@ -15,7 +17,7 @@ from flgames.models.ensemble import Ensemble
 if TYPE_CHECKING:
     import pandas
 
-MOST_COLUMNS = 200
+MOST_COLUMNS, MOST_FEATURES = 200, 2000
 """Of tables with more, such as flattened images, no column says much."""
 
 
@@ -34,9 +36,11 @@ def column_table(
 
     sites = {name: SiteRows.of(name, each, validation, seed) for name, each in samples.items()}
     width = next(iter(sites.values())).features.shape[1:]
-    if len(width) != 1 or width[0] > MOST_COLUMNS:
+    if len(width) != 1 or width[0] > MOST_FEATURES:
         return None
     columns: Sequence[str] = layout.columns if layout else [str(place) for place in range(width[0])]
+    if len(columns) > MOST_COLUMNS:
+        return None
     origins = layout.origins if layout else range(width[0])
     settled = result.finding is not None and result.finding.settled
     players: list[Logits] | None = None
@@ -44,6 +48,11 @@ def column_table(
         players = players_of(found_by)
     elif len(ensemble.names) == len(sites) and not settled:
         players = players_of(ensemble)
-    evidence = columns_of(sites, columns, origins, ensemble, players, classes, seed)
+
+    def model(inputs: Tensor) -> Tensor:
+        logits: Tensor = ensemble(inputs) / result.temperature
+        return logits
+
+    evidence = columns_of(sites, columns, origins, model, players, classes, seed)
     names = [field.name for field in fields(ColumnEvidence)]
     return pandas.DataFrame([asdict(each) for each in evidence], columns=names).set_index("column")

@@ -170,7 +170,8 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._set_up(layout.shape, labels, ready, layout if layout.columns else None, names_of(records))
         # Modules of one's own are given raw inputs; the perceptrons that find a shortcut for them need others.
         self._players_ready = scale if raw else None
-        samples = {name: LaidOut.of(each, layout, self._ready) for name, each in records.items()}
+        trained = (nn.Identity() if raw else scale) if layout.columns else self._ready
+        samples = {name: LaidOut.of(each, layout, trained) for name, each in records.items()}
         modules = self._modules(build.class_weights(self.class_weight, surveys, labels))
         build.check_outputs(modules, samples, len(labels))
         told = {name: getattr(self, name) for name in OF_A_RUN}
@@ -252,7 +253,7 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         saved = SavedModel.read(Path(folder))
         passed = {"representation": representation, "predictor": predictor}
         model = cls(**saved.params | {name: module for name, module in passed.items() if module is not None})
-        model.result_ = saved.result
+        model.result_, model.disagreement_ = saved.result, saved.disagreement()
         if any(passed[name] is None for name in saved.own_modules):
             model._set_up(saved.shape, saved.labels, None, saved.layout, saved.names)
             model._session = saved.session()

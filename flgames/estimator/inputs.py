@@ -30,13 +30,12 @@ def names_of(records: Mapping[str, GivenRecords]) -> tuple[str, ...] | None:
 
 
 def ready_of(layout: Layout, surveys: Mapping[str, Survey], raw: bool) -> tuple[nn.Module | None, nn.Module]:
-    """What makes inputs ready for the modules, and what standardises them for players that need that.
+    """What makes raw inputs ready for the modules, and what standardises features.
 
     ``raw``: the modules are a person's own, and given inputs as they come; only words become numbers.
     """
     if layout.columns:
-        encode = layout.encode if layout.details else None
-        return encode if raw else layout.ready, layout.scale
+        return layout.encode if raw else layout.ready, layout.scale
     # Not layout.scale: a layout is stored, and its deviations are rounded before they are divided by. Models that were
     # fitted before would get other bits.
     scale = Standardise(layout.shape).fit(*pooled_moments(surveys))

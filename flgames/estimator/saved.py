@@ -21,6 +21,8 @@ from flgames.files import write_json
 from flgames.models.standardise import Standardise
 
 if TYPE_CHECKING:
+    import pandas
+
     from flgames.estimator.estimator import FLGames
 
 NOT_SAVED = ("representation", "predictor", "players", "optimiser", "phi_optimiser", "callbacks", "class_weight")
@@ -39,6 +41,7 @@ def write_model(model: FLGames, path: Path) -> None:
         if name not in NOT_SAVED or isinstance(value, str)
     }
     own = [name for name in ("representation", "predictor") if not isinstance(getattr(model, name), str | None)]
+    evidence: Any = model.disagreement_
     layout, labels = model._layout, [jsonable(label) for label in model.classes_.tolist()]
     told = {
         "params": params,
@@ -48,6 +51,7 @@ def write_model(model: FLGames, path: Path) -> None:
         "columns": list(model._names),
         "layout": layout.model_dump(mode="json") if layout else None,
         "result": model.result_.model_dump(mode="json"),
+        "disagreement": None if evidence is None else evidence.reset_index().to_dict("records"),
     }
     write_json(path / "model.json", told)
     exported = copy.deepcopy(model.model_).cpu()
@@ -73,6 +77,7 @@ class SavedModel:
     result: GameResult
     layout: Layout | None
     names: tuple[str, ...]
+    evidence: list[dict[str, Any]] | None
 
     @classmethod
     def read(cls, path: Path) -> SavedModel:
@@ -94,7 +99,14 @@ class SavedModel:
             GameResult.model_validate(saved["result"]),
             Layout.model_validate(saved["layout"]) if saved.get("layout") else None,
             tuple(saved.get("columns", ())),
+            saved.get("disagreement"),
         )
+
+    def disagreement(self) -> pandas.DataFrame | None:
+        """What the clients disagreed about when it was fitted."""
+        import pandas
+
+        return None if self.evidence is None else pandas.DataFrame(self.evidence).set_index("column")
 
     def session(self) -> Any:
         """What predicts without the modules."""

@@ -44,7 +44,7 @@ class ColumnEvidence:
     loss: float
     """How much the model's log loss rises when it is shuffled."""
     accuracy: float
-    """What share of the samples it is then wrong about that it was right about, net."""
+    """How its accuracy changes then: below zero where it needs the column."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,7 @@ class SiteRows:
         """Where none were held back, those that were trained on judge."""
         train, back = held_back(samples, validation, seed, name)
         features, targets = train.batch(torch.arange(len(train)))
-        if back is None:
-            return cls(features, targets, features[:MOST], targets[:MOST])
-        return cls(features, targets, *back.batch(torch.arange(min(len(back), MOST))))
+        return cls(features, targets, *(back or train).batch(_some(len(back or train), name, seed)))
 
 
 def columns_of(
@@ -99,6 +97,11 @@ def columns_of(
 def _told(head: Head, rows: SiteRows) -> Told:
     spread = rows.features.double().var(0, unbiased=False)
     return Told(head.effects(), head.variances(rows.features), spread, len(rows.targets))
+
+
+def _some(rows: int, name: str, seed: int) -> Tensor:
+    """So many rows at most, from all of a table: it may be in some order."""
+    return torch.from_numpy(generator(seed, "looked at", name).permutation(rows)[:MOST])
 
 
 def players_of(ensemble: Ensemble) -> list[Logits]:
@@ -137,7 +140,7 @@ def _said(players: Sequence[Logits], inputs: Tensor) -> Tensor:
 def _apart(rows: Sequence[SiteRows], mine: Tensor, players: Sequence[Logits], name: str, seed: int) -> float:
     squares, count = 0.0, 0
     for site, each in enumerate(rows):
-        some = each.features[:MOST]
+        some = each.features[_some(len(each.features), str(site), seed)]
         change = _said(players, some) - _said(players, _shuffled(some, mine, name, site, seed, 0))
         # Twice the variance over players is the mean square over pairs; twice again, log-odds of two classes.
         squares += float(4 * change.var(1).sum()) if len(players) > 1 else 0.0
@@ -155,5 +158,5 @@ def _used(rows: Sequence[SiteRows], mine: Tensor, model: Logits, name: str, seed
             for sign, inputs in ((1, moved), (-1, each.judged)):
                 logits = model(inputs).double()
                 loss += sign * float(functional.cross_entropy(logits, each.judged_targets, reduction="sum"))
-                right -= sign * float((logits.argmax(1) == each.judged_targets).sum())
+                right += sign * float((logits.argmax(1) == each.judged_targets).sum())
     return loss / (SHUFFLES * count), right / (SHUFFLES * count)

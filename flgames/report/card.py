@@ -77,7 +77,7 @@ def _lines(model: LoadedModel, files: dict[str, str]) -> Iterator[str]:
 
 def _columns(layout: Layout) -> Iterator[str]:
     """What stands for words, dates and empty cells."""
-    for column in layout.details:
+    for column in (each for each in layout.details if each.kind != "number" or each.tells_missing):
         said = {
             "category": f"words, by their number: {', '.join(column.words)}; all others -1",
             "date": "days since 1970",

@@ -99,7 +99,7 @@ def _cells(each: ColumnEvidence) -> tuple[str, ...]:
     chance = "<1e-12" if each.p < 1e-12 else f"{each.p:.2g}"
     return (
         each.column, f"{each.apart:.2f}", f"{each.differs:.1f}", chance,
-        f"{each.loss:+.3f}", f"{-100 * each.accuracy:+.1f}",
+        f"{each.loss:+.3f}", f"{100 * each.accuracy:+.1f}",
     )  # fmt: skip
 
 

@@ -22,6 +22,9 @@ from flgames.report.clients import ClientRow
 from flgames.report.rows import Row
 from flgames.runs.folder import GameFolder
 
+# Names of columns and clients may have dollars in them.
+matplotlib.rcParams["text.parse_math"] = False
+
 # Okabe and Ito's palette: told apart by colour-blind readers too.
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 CLIENT_COLOURS = (

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict
 
+from flgames.core.client import RESERVED
 from flgames.data.benchmarks.benchmark import BenchmarkData
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import benchmark
@@ -78,3 +80,9 @@ class Match(BaseModel):
     def stem(self) -> str:
         """Its place in a store."""
         return f"{self.options.benchmark}/{self.entry.slug}-seed-{self.seed}-{self.key}"
+
+
+def check_clients(names: Iterable[str]) -> None:
+    """Refuse clients that are called as something that travels."""
+    if taken := [name for name in names if name in RESERVED]:
+        raise UserError(f"No client can be called {taken[0]!r}: that is what a shared part is called.")

@@ -18,7 +18,7 @@ from flgames.runs.baselines import ALL, ON_IMAGES, ON_OWN_DATA, UNDECLARED
 from flgames.runs.compare import called, in_turns, spelled
 from flgames.runs.entries import ours, own_baseline, perceptrons
 from flgames.runs.entry import Entry
-from flgames.runs.match import Match
+from flgames.runs.match import Match, check_clients
 from flgames.runs.names import FL_GAMES, PERCEPTRONS
 from flgames.runs.resolve import resolve
 from flgames.runs.settings import Settings
@@ -91,6 +91,7 @@ class OwnComparison:
                 f"Each client is held out in turn while two others play, at least, and {self.name} has "
                 f"{len(self.clients)} in all."
             )
+        check_clients(self.clients)
         settings = self.settings
         data, roles, side = str(settings.data), settings.roles, settings.source.side
         made = (OwnOptions.of(data, roles, side, (client,), self.surveys) for client in self.clients)

@@ -20,7 +20,7 @@ from flgames.data.own.survey import Survey, class_counts
 from flgames.models.class_weights import balanced_weights
 from flgames.runs.entries import entries, kind_of
 from flgames.runs.entry import Entry
-from flgames.runs.match import Match
+from flgames.runs.match import Match, check_clients
 from flgames.runs.own_settings import REST
 from flgames.runs.settings import Settings
 
@@ -95,6 +95,7 @@ def _sources(
     holdouts = [(name,) for name in surveys] if settings.holds_out_each else [settings.holdout]
     if settings.holdout == (REST,):
         holdouts = [tuple(name for name in surveys if name not in (train or ()))]
+    check_clients(surveys)
     for holdout in holdouts:
         options = OwnOptions.of(settings.data, settings.roles, settings.source.side, holdout, surveys, train)
         yield options, options.layout.kind

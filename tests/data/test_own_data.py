@@ -108,7 +108,7 @@ def test_standardisation_is_that_of_pooled_samples(tmp_path: Path) -> None:
 
 
 def test_a_column_that_never_changes_does_no_harm(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", X=np.array([[1.0, 5.0], [2.0, 5.0]]), y=[0, 1])
+    np.savez(tmp_path / "a.npz", X=np.array([[1.0, 5.0], [2.0, 5.0]] * 3), y=[0, 1] * 3)
     samples = LaidOut.of(read("a", tmp_path / "a.npz"), layout(tmp_path))
     assert samples.batch(torch.arange(2))[0][:, 1].tolist() == [0.0, 0.0]
 
@@ -133,7 +133,7 @@ def test_who_is_held_out_has_no_say(tmp_path: Path) -> None:
 
 
 def test_numbers_name_classes(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", X=np.zeros((3, 2)), y=np.array([10.0, 9.0, 2.0]))
+    np.savez(tmp_path / "a.npz", X=np.zeros((6, 2)), y=np.array([10.0, 9.0, 2.0] * 2))
     assert layout(tmp_path).classes == ("2", "9", "10")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
@@ -43,8 +44,8 @@ def laid_out(folder: Path, roles: Roles = SICK) -> Layout:
 def seen(folder: Path, client: str, layout: Layout, roles: Roles = SICK) -> dict[str, list[float]]:
     """Features of a client before they are standardised, by name."""
     records = read(client, clients_in(folder, roles)[client], roles)
-    raw = LaidOut.of(records, layout).rows.take(torch.arange(len(records.labels)))
-    return dict(zip(layout.features, layout.encode(raw).T.tolist(), strict=True))
+    features = LaidOut.of(records, layout).rows.take(torch.arange(len(records.labels)))
+    return dict(zip(layout.features, features.T.tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,12 @@ def test_numbers_that_are_names_are_said_to_be() -> None:
         (("1", "2", "3", "many"), "has numbers in 3 rows and text in 1"),
         (("31.12.2024", "01.01.2025"), "has dates that are not written YYYY-MM-DD"),
         (("2024-02-30", "2024-01-01"), "has dates that there are none of"),
+        (("2024-02-03", "2024-01-01", "soon"), "has dates in 2 rows and text in 1"),
+        (("2024-2-3", "2024-1-1"), "has dates that are not written YYYY-MM-DD"),
+        (("Jan 3, 2024", "Feb 1 2024"), "has dates that are not written YYYY-MM-DD"),
+        (("1,234", "2,500"), "has numbers with separators, % or <: write them plainly"),
+        (("12%", "7 %"), "has numbers with separators, % or <: write them plainly"),
+        (("9e37", "35e38"), "has numbers that are too large"),
         (("1", "inf"), "has infinity"),
     ],
 )
@@ -86,11 +93,11 @@ def test_what_can_not_be_an_input_is_said_without_a_cell(values: tuple[str, ...]
 
 
 def test_columns_go_by_name(tmp_path: Path) -> None:
-    written(tmp_path, a="age,dose,sick\n1,10,0\n2,20,1\n", b="dose,sick,age\n30,1,3\n40,0,4\n")
+    written(tmp_path, a="age,dose,sick\n" + "1,10,0\n2,20,1\n" * 3, b="dose,sick,age\n" + "30,1,3\n40,0,4\n" * 3)
     layout = laid_out(tmp_path)
     assert layout.columns == ("age", "dose")
-    assert seen(tmp_path, "b", layout) == {"age": [3, 4], "dose": [30, 40]}
-    assert read_inputs(tmp_path / "b.csv", layout).tolist() == [[3, 30], [4, 40]]
+    assert seen(tmp_path, "b", layout) == {"age": [3, 4] * 3, "dose": [30, 40] * 3}
+    assert read_inputs(tmp_path / "b.csv", layout).tolist() == [[3, 30], [4, 40]] * 3
 
 
 def test_words_have_a_vocabulary_in_common(tmp_path: Path) -> None:
@@ -227,16 +234,16 @@ def test_clients_that_differ_in_what_columns_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 def test_separators_are_found(tmp_path: Path, separator: str) -> None:
-    text = "age,dose,sick\n1,2.5,0\n3,4,1\n".replace(",", separator)
+    text = ("age,dose,sick\n" + "1,2.5,0\n3,4,1\n" * 3).replace(",", separator)
     path = tmp_path / "a.csv"
     path.write_text(text)
-    assert read("a", path, SICK).survey().sums == (4, 6.5)
+    assert read("a", path, SICK).survey().sums == (12, 19.5)
 
 
 def test_decimal_commas_go_with_semicolons(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text("age;dose;sick\n1;2,5;0\n3;4;1\n")
-    assert read("a", path, SICK).survey().sums == (4, 6.5)
+    path.write_text("age;dose;self;sick\n" + "1;2,5;1.000,5;0\n3;4;NA;1\n" * 3 + "n/a;?;2,0;1\n" * 5)
+    assert read("a", path, SICK).survey().sums == (12, 19.5, 3011.5)
 
 
 def test_other_files(tmp_path: Path) -> None:
@@ -294,6 +301,121 @@ def test_new_rows_need_the_columns_of_the_model(tmp_path: Path) -> None:
 
 
 def test_a_cell_that_is_empty_for_the_first_time_counts_as_the_mean(tmp_path: Path) -> None:
-    written(tmp_path, a="age,dose,sick\n1,1,0\n3,5,1\n", b="age,dose,sick\n,2,0\n4,2,1\n")
+    written(tmp_path, a="age,dose,sick\n" + "1,1,0\n3,5,1\n" * 3, b="age,dose,sick\n,2,0\n4,2,1\n")
     layout = Layout.of({"a": surveys_of(str(tmp_path), SICK)["a"]})
     assert seen(tmp_path, "b", layout)["age"] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        (pandas.to_timedelta([1, 2], "D"), "has durations"),
+        ([[1], [2]], "has lists"),
+        ([b"a", b"b"], "has bytes"),
+        ([1j, 2j], "has complex numbers"),
+    ],
+)
+def test_what_is_no_single_value(values: Any, why: str) -> None:
+    with pytest.raises(Unusable, match=why):
+        cells_of(pandas.Series(values))
+
+
+def test_truths_and_dates_find_their_words(tmp_path: Path) -> None:
+    """Where training clients have words, a client that has true and false only has those words too."""
+    known = ["true", "False", "unknown"] * 5
+    days = ["2024-01-01", "2024-01-02", "soon"] * 5
+    rows = "".join(f"{word},{day},{row % 2}\n" for row, (word, day) in enumerate(zip(known, days, strict=True)))
+    written(tmp_path, a=f"z,day,sick\n{rows}", b="z,day,sick\n" + "TRUE,2024-01-02,1\nfalse,2024-01-01,0\n" * 3)
+    roles = Roles(target="sick", categories=("z", "day"))
+    layout = Layout.of({"a": read("a", tmp_path / "a.csv", roles).survey()})
+    features = seen(tmp_path, "b", layout)
+    assert (features["z=true"], features["z=False"]) == ([1, 0] * 3, [0, 1] * 3)
+    assert features["day=2024-01-02"] == [1, 0] * 3
+
+
+def test_dates_are_no_numbers(tmp_path: Path) -> None:
+    written(tmp_path, a="day,sick\n" + "2024-01-01,0\n2024-01-05,1\n" * 3, b="day,sick\n" + "2024,0\n2025,1\n" * 3)
+    layout = Layout.of({"a": surveys_of(str(tmp_path), SICK)["a"]})
+    with pytest.raises(UserError, match="b has numbers in 'day', and the model needs dates there"):
+        seen(tmp_path, "b", layout)
+
+
+def test_ids_are_told_from_numbers_however_long_they_are(tmp_path: Path) -> None:
+    def rows(first: int, many: int) -> str:
+        return "".join(f"{first + row},{row % 5},{row % 2}\n" for row in range(many))
+
+    written(tmp_path, a="id,age,sick\n" + rows(900000000, 30), b="id,age,sick\n" + rows(910000000, 8) + ",3,1\n")
+    assert laid_out(tmp_path).columns == ("age",)
+
+
+def test_a_column_without_words_can_be_kept(tmp_path: Path) -> None:
+    names = "".join(f"name {row},{row % 5},{row % 2}\n" for row in range(30))
+    written(tmp_path, a=f"who,age,sick\n{names}", b=f"who,age,sick\n{names}")
+    assert laid_out(tmp_path, Roles(target="sick", columns=("who", "age"))).features == ("who=other", "age")
+
+
+def test_a_column_that_one_site_left_empty_stays_an_indicator(tmp_path: Path) -> None:
+    written(tmp_path, a="old,age,sick\n" + "1,2,0\n1,3,1\n0,4,1\n" * 3, b="old,age,sick\n" + ",2,0\n,3,1\n" * 3)
+    layout = laid_out(tmp_path)
+    assert (layout.mean[0], layout.deviation[0]) == (0, 1)
+    assert seen(tmp_path, "b", layout)["old"] == [1] * 6, "the more frequent of 0 and 1"
+
+
+def test_few_rows_tell_nothing_of_their_values(tmp_path: Path) -> None:
+    written(tmp_path, a="age,sick\n77.125,1\n")
+    assert "77.125" not in surveys_of(str(tmp_path), SICK)["a"].model_dump_json()
+
+
+def test_a_column_to_drop_must_be_somewhere(tmp_path: Path) -> None:
+    written(tmp_path, a="age,race,sick\n" + "1,2,0\n2,3,1\n" * 3, b="age,sick\n" + "1,0\n2,1\n" * 3)
+    assert laid_out(tmp_path, Roles(target="sick", drop=("race",))).columns == ("age",)
+    with pytest.raises(UserError, match="Unknown column to drop: 'rcae'"):
+        surveys_of(str(tmp_path), Roles(target="sick", drop=("race", "rcae")))
+
+
+def test_leading_zeros_are_part_of_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "all.csv"
+    path.write_text("site,age,sick\n" + "01,1,0\n1,2,1\n" * 5)
+    assert set(clients_in(path, Roles(target="sick", client="site"))) == {"01", "1"}
+    assert cells_of(column("01", "1"), named=True).words == ("01", "1")
+
+
+def test_rows_of_nobody_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "all.csv"
+    path.write_text("site,age,sick\na,1,0\n,2,1\n")
+    with pytest.raises(UserError, match=r"all.csv: 1 rows have nothing in 'site'"):
+        clients_in(path, Roles(target="sick", client="site"))
+    path.write_text("site,age,sick\n")
+    with pytest.raises(UserError, match=r"all.csv has a header and no rows"):
+        clients_in(path, Roles(target="sick", client="site"))
+
+
+def test_a_column_has_one_role(tmp_path: Path) -> None:
+    written(tmp_path, a="age,sick\n1,0\n2,1\n")
+    with pytest.raises(UserError, match="'sick' is no input: it has another role"):
+        read("a", tmp_path / "a.csv", Roles(target="sick", columns=("sick", "age")))
+
+
+def test_what_was_read_is_read_again_when_it_changes(tmp_path: Path) -> None:
+    written(tmp_path, a="age,sick\n1,0\n2,1\n")
+    assert read("a", tmp_path / "a.csv", SICK).labels == ["0", "1"]
+    written(tmp_path, a="age,sick\n1,1\n2,0\n3,0\n")
+    assert read("a", tmp_path / "a.csv", SICK).labels == ["1", "0", "0"]
+
+
+def test_old_line_ends_and_an_index_of_parquet(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"age,sick\r" + b"1,0\r2,1\r" * 3)
+    frame = pandas.DataFrame({"age": [1, 2] * 3, "sick": pandas.array([0, 1, None] * 2, dtype="Int64")})
+    frame.set_index("age").to_parquet(tmp_path / "b.parquet")
+    assert read("a", tmp_path / "a.csv", SICK).survey().sums == (9,)
+    records = read("b", tmp_path / "b.parquet", SICK)
+    assert isinstance(records, Table)
+    assert (records.columns, len(records.labels)) == (("age",), 4)
+
+
+def test_empty_cells_are_filled_inside_the_model_too(tmp_path: Path) -> None:
+    """A column that was never empty in training, beside one of the same name as a feature."""
+    written(tmp_path, a="c,c=x,sick\n" + "x,10,0\ny,20,1\n" * 5)
+    layout = laid_out(tmp_path)
+    ready = layout.ready(torch.tensor([[0.0, float("nan")]]))
+    assert ready.tolist() == [[1, 0, 0]]

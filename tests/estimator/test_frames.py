@@ -224,3 +224,30 @@ def test_names_are_needed_where_there_are_words(model: FLGames, unseen: pandas.D
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         said = plain.predict_proba(rows.to_numpy())
     assert np.array_equal(said, plain.predict_proba(rows))
+
+
+def test_columns_that_are_called_the_same_are_refused() -> None:
+    for twice in (["x", "x"], [1, "1"]):
+        frame = pandas.DataFrame(np.zeros((6, 2)), columns=twice)
+        with pytest.raises(UserError, match="north has more than one column"):
+            FLGames(rounds=2).fit(clients_of(frame))
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [([1, "1"] * 3, "Two clients are called '1'"), ([1.0, np.nan] * 3, "Some rows have no client")],
+)
+def test_clients_that_are_not_told_apart(groups: list[Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        FLGames(rounds=2).fit(np.zeros((6, 2)), [0, 1] * 3, groups=np.array(groups, dtype=object))
+
+
+def test_labels_that_are_none() -> None:
+    frame = pandas.DataFrame({"x": np.arange(6.0)})
+    with pytest.raises(UserError, match="north has the label <NA>"):
+        FLGames(rounds=2).fit({name: (frame, pandas.array([0, 1, None] * 2, dtype="Int64")) for name in ("north", "b")})
+
+
+def test_what_clients_disagreed_about_is_saved(model: FLGames, tmp_path: Path) -> None:
+    model.save(tmp_path)
+    pandas.testing.assert_frame_equal(FLGames.load(tmp_path).disagreement_, model.disagreement_)

@@ -21,7 +21,6 @@ from flgames.cli.ui.playing import expectations
 from flgames.core.figures import wilson
 from flgames.core.records import RoundRecord
 from flgames.data.own.digest import digest_of
-from flgames.data.own.files import read
 from flgames.data.own.roles import Roles
 from flgames.data.own.source import OwnOptions, surveys_of
 from flgames.report.difference import Difference
@@ -50,7 +49,6 @@ def short() -> Iterator[None]:
 
 
 def compare(*arguments: object) -> Ran:
-    read.cache_clear()  # what a command has read is forgotten when it ends
     return CliRunner().invoke(app, ["compare", *map(str, arguments), "--threads", "1"])
 
 

@@ -129,6 +129,7 @@ def _on_own_data(ask: _Asked, console: Console) -> Ready:
     with console.status("reading the clients' data ..."):
         comparison = OwnComparison.of(ask.told, options.names(ask.methods, ()), ask.range(1))
     settings = comparison.settings
-    for remark in (*remarks_on(str(settings.data), settings.roles), *lacking(comparison.surveys)):
+    taken = comparison.holdouts()[0].remarks(comparison.surveys)
+    for remark in (*remarks_on(str(settings.data), settings.roles), *taken, *lacking(comparison.surveys)):
         console.print(remark, style="yellow", soft_wrap=True)
     return comparison.matches(), partial(held_out.show, comparison)

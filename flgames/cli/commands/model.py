@@ -194,15 +194,22 @@ def evaluate(
 
 def _on_clients(model: LoadedModel, data: Path, target: str | None, client_column: str | None, device: str) -> Table:
     from flgames.data.own.files import clients_in, read
+    from flgames.data.own.frames import NPZ, ending
     from flgames.data.own.records import LaidOut, Unseen
+    from flgames.data.own.source import remarks_on
 
     layout = model.layout
     if layout is None:
         raise UserError("This model was trained on a benchmark: measure it with `benchmark`.")
     ours = model.run.settings.roles
     client = client_column or (ours.client if data.is_file() else None)
-    roles = ours.model_copy(update={"target": target or ours.target, "client": client})
+    named = {"columns": layout.columns, "categories": tuple(each.name for each in layout.categories), "drop": ()}
+    roles = ours.model_copy(update={"target": target or ours.target, "client": client, "group": None})
     found = clients_in(data, roles)
+    if layout.columns and not any(ending(path) == NPZ for path in found.values()):
+        roles = roles.model_copy(update=named)  # what the model does not need may be as it is
+    for remark in remarks_on(str(data), roles):
+        make_console().print(remark, style="yellow", soft_wrap=True)
     clients = [Unseen(name, LaidOut.of(read(name, path, roles), layout)) for name, path in found.items()]
     return _table(model, f"{model.match.entry.title} on {data}", clients, device)
 

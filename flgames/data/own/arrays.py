@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -144,6 +144,7 @@ def as_records(X: Any, y: Any = None, groups: Any = None) -> dict[str, GivenReco
     if isinstance(X, Mapping):
         if y is not None or groups is not None:
             raise UserError("fit takes clients as {name: (X, y)}, or X, y and groups; not both.")
+        _check_names(X)
         records = {str(name): _records(str(name), own) for name, own in X.items()}
         if len({type(each) for each in records.values()}) > 1:
             raise UserError("Some clients have a DataFrame and others an array: give all of them the same.")
@@ -155,6 +156,7 @@ def as_records(X: Any, y: Any = None, groups: Any = None) -> dict[str, GivenReco
     if not len(inputs) == len(labels) == len(names):
         raise UserError(f"X, y and groups have {len(inputs)}, {len(labels)} and {len(names)} rows.")
     found: dict[str, GivenRecords] = {}
+    _check_names(dict.fromkeys(names.tolist()))
     for name in dict.fromkeys(names.tolist()):
         rows = np.flatnonzero(names == name)
         theirs = [labels[row] for row in rows]
@@ -163,6 +165,14 @@ def as_records(X: Any, y: Any = None, groups: Any = None) -> dict[str, GivenReco
         else:
             found[str(name)] = ArrayRecords(str(name), Arrays(inputs[torch.from_numpy(rows)], theirs))
     return found
+
+
+def _check_names(names: Iterable[object]) -> None:
+    named = [str(name) for name in names]
+    if twice := [name for name in named if named.count(name) > 1]:
+        raise UserError(f"Two clients are called {twice[0]!r}: give names of one type.")
+    if "nan" in named or "None" in named:
+        raise UserError("Some rows have no client: say in groups whose they are, or leave them out.")
 
 
 def check_shapes(surveys: Mapping[str, Survey]) -> None:
@@ -202,6 +212,8 @@ def _given(name: str, given: Any) -> Given:
     if isinstance(given, tuple | list) and len(given) == 2:
         try:
             inputs, labels = _tensor(given[0], name), [plain(label) for label in given[1]]
+        except UserError:
+            raise
         except (ValueError, TypeError) as error:
             raise UserError(f"X of {name} is no array of numbers: {error}.") from None
         if len(inputs) != len(labels):

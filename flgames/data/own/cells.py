@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,15 @@ EMPTY = ("", "?", ".", "na", "n/a", "#n/a", "nan", "<na>", "nat", "null")
 TRUTHS = {"true": 1.0, "false": 0.0}
 
 DATE = r"\d{4}-\d{2}-\d{2}([T ].*)?"
-OTHER_DATE = r"\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})( .*)?|\d{4}/\d{1,2}/\d{1,2}( .*)?"
+MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+OTHER_DATE = (
+    r"\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})( .*)?|\d{4}[/-]\d{1,2}[/-]\d{1,2}( .*)?"
+    rf"|{MONTH} \d{{1,2}},? \d{{4}}|\d{{1,2}}\.? {MONTH} \d{{4}}"
+)
+WRITTEN_NUMBER = r"[<>~≤≥]?\s*[+-]?[\d.,' ]*\d\s*%?"
+"""With separators, or a sign of what it is: a person sees a number there."""
+
+LARGEST = float(np.finfo(np.float32).max)
 
 MOSTLY = 0.5
 """A column with more numbers than this, and words too, was meant to have numbers."""
@@ -46,6 +55,10 @@ def cells_of(column: pandas.Series, named: bool = False) -> Cells:
 
     if isinstance(column.dtype, pandas.SparseDtype):
         raise Unusable("is sparse: make it dense, by .sparse.to_dense()")
+    if types.is_timedelta64_dtype(column.dtype):
+        raise Unusable("has durations: write them as numbers")
+    if types.is_complex_dtype(column.dtype):
+        raise Unusable("has complex numbers")
     if isinstance(column.dtype, pandas.CategoricalDtype):
         return _words(_texts(column.astype(object)))
     if types.is_bool_dtype(column.dtype):
@@ -62,15 +75,12 @@ def cells_of(column: pandas.Series, named: bool = False) -> Cells:
 def label_of(value: object) -> str:
     """What a class or a word is called: 1, 1.0 and "1" are the same one."""
     text = str(value).strip()
-    try:
-        return str(int(float(text))) if float(text).is_integer() else text
-    except (ValueError, OverflowError):
-        return text
+    return text.partition(".")[0] if re.fullmatch(r"-?(0|[1-9]\d*)\.0+", text) else text
 
 
 def is_empty(value: object) -> bool:
     """Whether somebody wrote nothing."""
-    return value is None or value != value or str(value).strip().lower() in EMPTY
+    return value is None or str(value).strip().lower() in EMPTY
 
 
 def _texts(column: pandas.Series) -> pandas.Series:
@@ -78,7 +88,13 @@ def _texts(column: pandas.Series) -> pandas.Series:
     import pandas
 
     # Cells are alike more often than not: what each is worth is asked once.
-    said = {value: np.nan if is_empty(value) else str(value).strip() for value in column.dropna().unique()}
+    try:
+        several = column.dropna().unique()
+    except TypeError:
+        raise Unusable("has lists, or other things that are no single value") from None
+    if any(isinstance(value, bytes) for value in several):
+        raise Unusable("has bytes")
+    said = {value: np.nan if is_empty(value) else str(value).strip() for value in several}
     return pandas.Series(column.astype(object).map(said), dtype=object)
 
 
@@ -97,16 +113,23 @@ def _guessed(texts: pandas.Series) -> Cells:
     if share > MOSTLY:
         text = int(numbers.isna().sum())
         raise Unusable(f"has numbers in {len(present) - text} rows and text in {text}")
-    if present.str.fullmatch(DATE).all():
+    dates = present.str.fullmatch(DATE)
+    if dates.all():
         return _dates(texts)
-    if present.str.fullmatch(OTHER_DATE).all():
+    if dates.mean() > MOSTLY:
+        raise Unusable(f"has dates in {int(dates.sum())} rows and text in {int((~dates).sum())}")
+    if present.str.lower().str.fullmatch(OTHER_DATE).mean() > MOSTLY:
         raise Unusable("has dates that are not written YYYY-MM-DD")
+    if present.str.fullmatch(WRITTEN_NUMBER).mean() > MOSTLY:
+        raise Unusable("has numbers with separators, % or <: write them plainly")
     return _words(texts)
 
 
 def _numbers(values: np.ndarray) -> Cells:
     if np.isinf(values).any():
         raise Unusable("has infinity")
+    if (np.abs(values) > LARGEST).any():
+        raise Unusable("has numbers that are too large")
     return Cells("number" if np.isfinite(values).any() else "empty", values)
 
 

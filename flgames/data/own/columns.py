@@ -19,6 +19,9 @@ ColumnKind = Literal["number", "truth", "date", "category", "empty"]
 FEWEST = 5
 """A word with fewer samples at a site is not told to others, nor are sums of fewer values."""
 
+FEW_ROWS = 20
+"""In fewer rows all values may differ by chance."""
+
 MOST_WORDS = 100
 """Of a column; what is rarer counts as other."""
 
@@ -43,7 +46,7 @@ class ColumnTold(BaseModel):
 
 
 class Column(BaseModel):
-    """What a column of the table is taken for at all sites, if it is no plain number."""
+    """What a column of the table is taken for at all sites."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -75,20 +78,20 @@ def differing_kinds(told: Mapping[str, Mapping[str, ColumnTold]], name: str) -> 
     """How sites differ in what a column is, if they do: numbers and truths go together, and empty ones with all."""
     kinds: dict[str, str] = {}
     for site, columns in told.items():
-        kind = columns.get(name, ColumnTold()).kind
-        if kind != "empty":
-            kinds.setdefault("number" if kind == "truth" else kind, site)
-    if len(kinds) < 2:
+        kinds.setdefault(columns.get(name, ColumnTold()).kind, site)
+    kinds.pop("empty", None)
+    if len(kinds) < 2 or set(kinds) == {"number", "truth"}:
         return None
-    called = {"number": "numbers", "category": "words", "date": "dates"}
+    called = {"number": "numbers", "truth": "true and false", "category": "words", "date": "dates"}
     return f"{name!r} has " + " and ".join(f"{called[kind]} at {site}" for kind, site in kinds.items())
 
 
-def unused(told: Sequence[ColumnTold]) -> str | None:
-    """Why nothing can be learnt from a column, if that is so: what the training sites tell of it."""
+def unused(told: Sequence[ColumnTold], rows: Sequence[int]) -> str | None:
+    """Why nothing can be learnt from a column, if that is so: what the training sites tell of it, of so many rows
+    each."""
     if all(each.kind == "empty" for each in told):
         return "is empty"
-    if all(each.distinct for each in told):
+    if all(each.distinct or each.kind == "empty" for each in told) and max(rows) >= FEW_ROWS:
         return "has another value in each row"
     if any(each.kind == "category" for each in told):
         words = _counted(told)
@@ -99,8 +102,8 @@ def unused(told: Sequence[ColumnTold]) -> str | None:
     return None
 
 
-def taken_for(name: str, told: Sequence[ColumnTold], mean: float, is_indicator: bool) -> Column | None:
-    """What all sites take a column for; None: a plain number in every row. ``mean`` is that of its numbers."""
+def taken_for(name: str, told: Sequence[ColumnTold], mean: float, is_indicator: bool) -> Column:
+    """What all sites take a column for. ``mean`` is that of its numbers."""
     missing = any(each.missing for each in told)
     kinds = {each.kind for each in told} - {"empty"}
     if "category" in kinds:
@@ -108,11 +111,9 @@ def taken_for(name: str, told: Sequence[ColumnTold], mean: float, is_indicator: 
         common = [word for word, _ in sorted(words.items(), key=lambda each: -each[1])[:MOST_WORDS]]
         named = natural(common)
         has_other = len(words) > len(named) or any(each.rare for each in told)
-        fill = float(named.index(common[0]))
+        fill = float(named.index(common[0])) if common else float(OTHER)
         return Column(name=name, kind="category", words=named, has_other=has_other, fill=fill, tells_missing=missing)
     kind: ColumnKind = "date" if "date" in kinds else "number" if "number" in kinds else "truth"
-    if kind == "number" and not missing:
-        return None
     return Column(name=name, kind=kind, fill=float(round(mean)) if is_indicator else mean, tells_missing=missing)
 
 

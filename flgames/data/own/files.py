@@ -7,13 +7,14 @@ with a column, or an array, of targets; or one such table, with a column that sa
 from __future__ import annotations
 
 import functools
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from flgames.data.names import natural
-from flgames.data.own.cells import label_of
+from flgames.data.own.cells import is_empty, label_of
 from flgames.data.own.frames import NPZ, TABLES, ending, read_frame
 from flgames.data.own.layout import Layout
 from flgames.data.own.records import Records
@@ -63,7 +64,13 @@ def _named_in(data: Path, column: str) -> tuple[str, ...]:
     frame = read_frame(data.name, data)
     if column not in frame:
         raise unknown(f"column of {data.name}:", column, frame.columns)
-    names = natural({label_of(value) for value in frame[column].dropna().unique()})
+    if unnamed := int(frame[column].map(is_empty).sum()):
+        raise UserError(
+            f"{data.name}: {unnamed} rows have nothing in {column!r}: say whose they are, or leave them out."
+        )
+    names = natural({label_of(value) for value in frame[column].unique()})
+    if not names:
+        raise UserError(f"{data.name} has a header and no rows.")
     if strange := [name for name in names if not name or "/" in name or not name.isprintable()]:
         raise UserError(f"{data.name}: {strange[0]!r} in {column!r} can't be the name of a client.")
     return names
@@ -79,9 +86,24 @@ def likely_kind(data: Path, roles: Roles) -> Kind:
     return "images" if first.is_dir() else "table"
 
 
-@functools.lru_cache(maxsize=64)
 def read(client: str, path: Path, roles: Roles = NO_ROLES) -> Records:
-    """One client's data. Those read last are remembered: a survey is followed by a game."""
+    """One client's data. Those read last are remembered, until they change: a survey is followed by a game."""
+    return _read(client, path, roles, _stamp(path))
+
+
+def _stamp(path: Path) -> tuple[float, int]:
+    """What tells a file, or a folder with its folders, from what it was before."""
+    if path.is_dir():
+        folders = [Path(where).stat().st_mtime for where, _, _ in os.walk(path)]
+        return max(folders), len(folders)
+    try:
+        return path.stat().st_mtime, path.stat().st_size
+    except OSError:
+        return 0.0, 0
+
+
+@functools.lru_cache(maxsize=64)
+def _read(client: str, path: Path, roles: Roles, stamp: tuple[float, int]) -> Records:
     if path.is_dir():
         if roles.given:
             raise UserError(f"{client} has images: `{next(iter(roles.given))}` is for tables.")
@@ -120,7 +142,8 @@ def read_inputs(path: Path, layout: Layout) -> Tensor:
     if ending(path) == NPZ:
         arrays = arrays_in(path.stem, path)
         values = arrays[INPUTS] if INPUTS in arrays else next(iter(arrays.values()))
-        return of_array(path.stem, values, [layout.classes[0]] * len(values)).rows(layout).values
+        records = of_array(path.stem, values, [layout.classes[0]] * len(values))
+        return records.raw(layout) if isinstance(records, Table) else records.rows(layout).values
     return inputs_of(str(path), read_frame(path.name, path), layout)
 
 
@@ -130,4 +153,4 @@ def inputs_of(where: str, frame: pandas.DataFrame, layout: Layout) -> Tensor:
         raise UserError(f"{where} lacks {', '.join(missing)}, which the model needs.")
     named = [column.name for column in layout.categories]
     table: Table = as_table(where, frame[list(layout.columns)], [], "the new rows", named)
-    return table.rows(layout).values
+    return table.raw(layout)

@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flgames.data.own.cells import is_empty
 from flgames.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ TABLES = (*TEXTS, PARQUET, KEEL, NPZ)
 """How the names of tables end."""
 
 SEPARATORS = ",;\t|"
+
+DECIMAL_COMMA = r"[+-]?(\d{1,3}(\.\d{3})+|\d*)(,\d+)?([eE][-+]?\d+)?"
 
 
 def ending(path: Path) -> str | None:
@@ -68,8 +71,10 @@ def _separated(path: Path) -> pandas.DataFrame:
         text = (gzip.decompress(content) if path.suffix.lower() == ".gz" else content).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         raise _Unreadable(f"{path.name} can't be read as CSV in UTF-8: {error}.") from None
-    separator = _separator(text.partition("\n")[0])
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
     try:
+        separator = _separator(text.partition("\n")[0])
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
     except csv.Error as error:
         raise _Unreadable(f"{path.name} can't be read as CSV in UTF-8: {error}.") from None
@@ -87,10 +92,11 @@ def _separator(header: str) -> str:
 
 def _with_points(frame: pandas.DataFrame) -> pandas.DataFrame:
     """Where semicolons part cells, commas may be decimal: columns of such numbers are written with points."""
-    for number, name in enumerate(frame.columns):
+    for number in range(frame.shape[1]):
         cells = frame.iloc[:, number].astype(str)
-        if cells.str.fullmatch(r"\s*|\s*-?\d+(,\d+)?([eE][-+]?\d+)?\s*").all() and cells.str.contains(",").any():
-            frame = frame.assign(**{str(name): cells.str.replace(",", ".")})
+        present = cells[~cells.map(is_empty)].str.strip()
+        if present.str.fullmatch(DECIMAL_COMMA).all() and present.str.contains(",").any():
+            frame.isetitem(number, cells.str.replace(".", "").str.replace(",", ".").where(~cells.map(is_empty), ""))
     return frame
 
 
@@ -104,7 +110,8 @@ def _parquet(path: Path) -> pandas.DataFrame:
             f"reading {path.name} needs one more package: pip install -c constraints.txt '.[parquet]'."
         ) from None
     try:
-        return pandas.read_parquet(path, engine="pyarrow")
+        frame = pandas.read_parquet(path, engine="pyarrow")
+        return frame if frame.index.names == [None] else frame.reset_index()
     except (OSError, ValueError) as error:
         raise _Unreadable(f"{path.name} can't be read as parquet: {error}.") from None
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from flgames.errors import UserError
 
+UNKNOWN = ("nan", "<NA>", "NaT", "None")
+
 
 def class_name(label: Any) -> str:
     """What a class is called: labels that are equal, as 1, 1.0 and True are, are one class."""
@@ -22,5 +24,5 @@ def plain(label: Any) -> Hashable:
 
 def check_labels(client: str, labels: Sequence[Hashable]) -> None:
     """Refuse labels that are none."""
-    if unknown := [label for label in labels if label != label or label is None]:
+    if unknown := [label for label in labels if str(label) in UNKNOWN and not isinstance(label, str)]:
         raise UserError(f"{client} has the label {unknown[0]}: fill what is missing.")

@@ -30,7 +30,7 @@ class Layout(BaseModel):
     columns: tuple[str, ...] = ()
     """Of a table, as it comes."""
     details: tuple[Column, ...] = ()
-    """What columns are taken for that are no plain numbers."""
+    """What each column is taken for, in their order."""
     classes: tuple[str, ...]
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
@@ -92,13 +92,11 @@ class Layout(BaseModel):
             is_indicator = all(survey.indicators[place] for survey in aligned.values() if survey.indicators)
             share = share_of_ones(aligned, place) if is_indicator else float(mean[place])
             column = taken_for(name, told, share, is_indicator)
-            codes: list[float | None] = [None] if column is None else column.codes()
-            means += [float(mean[place]) if code is None else 0.0 for code in codes]
-            deviations += [float(deviation[place]) if code is None else 1.0 for code in codes]
-            if column is not None:
-                details.append(column)
-                means += [0.0] * column.tells_missing
-                deviations += [1.0] * column.tells_missing
+            details.append(column)
+            means += [float(mean[place]) if code is None else 0.0 for code in column.codes()]
+            deviations += [float(deviation[place]) if code is None else 1.0 for code in column.codes()]
+            means += [0.0] * column.tells_missing
+            deviations += [1.0] * column.tells_missing
         return cls(
             kind="table",
             shape=(len(means),),
@@ -117,28 +115,17 @@ class Layout(BaseModel):
     @property
     def features(self) -> tuple[str, ...]:
         """What a model sees of a table, by name."""
-        return tuple(feature for name in self.columns for feature in self._seen(name).features())
+        return tuple(feature for column in self.details for feature in column.features())
 
     @property
     def origins(self) -> tuple[int, ...]:
         """The place of the column that each feature is from."""
-        return tuple(place for place, name in enumerate(self.columns) for _ in self._seen(name).features())
-
-    def detail(self, name: str) -> Column | None:
-        """What a column is taken for; None: a plain number."""
-        return next((each for each in self.details if each.name == name), None)
+        return tuple(place for place, column in enumerate(self.details) for _ in column.features())
 
     @property
     def categories(self) -> list[Column]:
         """The columns that have words, in their order."""
         return [each for each in self.details if each.kind == "category"]
-
-    def usual(self, name: str) -> float:
-        """The mean of a plain column; 0 of an indicator."""
-        return self.mean[self.features.index(name)]
-
-    def _seen(self, name: str) -> Column:
-        return self.detail(name) or Column(name=name)
 
     @property
     def ready(self) -> nn.Module:
@@ -154,8 +141,7 @@ class Layout(BaseModel):
     def encode(self) -> Encode:
         """From columns as they come to features."""
         features = []
-        for place, name in enumerate(self.columns):
-            column = self._seen(name)
+        for place, column in enumerate(self.details):
             features += [EncodedFeature(place, column.fill, code) for code in column.codes()]
             features += [EncodedFeature(place, column.fill, is_missing=True)] * column.tells_missing
         return Encode(features)
@@ -172,7 +158,8 @@ class Layout(BaseModel):
 
 def why_unused(surveys: Mapping[str, Survey], name: str) -> str | None:
     """Why a column is no input, if it is none."""
-    return unused([survey.details.get(name, ColumnTold()) for survey in surveys.values()])
+    told = [survey.details.get(name, ColumnTold()) for survey in surveys.values()]
+    return unused(told, [survey.count for survey in surveys.values()])
 
 
 def taken(surveys: Mapping[str, Survey], layout: Layout) -> Iterator[str]:

@@ -72,7 +72,7 @@ class LaidOut:
         """``ready`` is for those who make inputs ready in their own way; None: as the layout says."""
         targets = layout.indices(records.client, records.labels)
         groups = None if records.groups is None else _numbered(records.groups)
-        return cls(records.rows(layout), targets, layout.ready if ready is None else ready, groups)
+        return cls(records.rows(layout), targets, layout.scale if ready is None else ready, groups)
 
     @classmethod
     def joined(cls, clients: Mapping[str, LaidOut]) -> LaidOut:

@@ -165,4 +165,9 @@ def remarks_on(data: str, roles: Roles) -> Iterator[str]:
 
 def surveys_of(data: str, roles: Roles) -> dict[str, Survey]:
     """The survey of every client in a folder, or in a table that has all of them."""
-    return {name: read(name, path, roles).survey() for name, path in clients_in(Path(data), roles).items()}
+    records = {name: read(name, path, roles) for name, path in clients_in(Path(data), roles).items()}
+    headers = [each.header for each in records.values() if isinstance(each, Table)]
+    for name in roles.drop if headers else ():
+        if not any(name in header for header in headers):
+            raise unknown("column to drop:", name, headers[0])
+    return {name: each.survey() for name, each in records.items()}

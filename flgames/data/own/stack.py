@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from flgames.data.own.columns import FEWEST
 from flgames.data.own.layout import Layout
 from flgames.data.own.records import InMemory
 from flgames.data.own.roles import Roles
@@ -74,7 +75,8 @@ def read_npz(client: str, path: Path, roles: Roles) -> Table | Stack:
         what = "NaN or infinity" if values.ndim > 2 else "infinity"
         raise UserError(f"{client}: {name!r} in {path.name} has {what}.")
     labels = labels_of(client, targets.tolist(), f"{target!r} in {path.name}")
-    return replace(of_array(client, values, labels), groups=groups)
+    records = replace(of_array(client, values, labels), groups=groups)
+    return replace(records, fewest=FEWEST) if isinstance(records, Table) else records
 
 
 def arrays_in(client: str, path: Path) -> dict[str, np.ndarray]:
