@@ -15,10 +15,12 @@ from typing import Any
 import platformdirs
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
+from flwr.common.constant import SUPERLINK_NODE_ID
 
-from flgames.engines.host import Host
+from flgames.engines.host import SERVER, Host
 from flgames.engines.sites import SiteData
 from flgames.errors import UserError
+from flgames.policy.rules import rules_of_site
 
 STATE_VARIABLE = "FLGAMES_STATE"
 """Where clients keep their states, unless the node configuration says `state`."""
@@ -43,8 +45,14 @@ def hello(message: Message, context: Context) -> Message:
 def play(message: Message, context: Context) -> Message:
     """Answer a question of the game."""
     told = context.node_config
-    host = _host(name_of(told), str(told.get("state", "")), str(told.get("data", "")))
-    return Message(packed(host.handle(unpacked(message.content))), reply_to=message)
+    host = _host(name_of(told), *(str(told.get(key, "")) for key in ("state", "data", "site")))
+    return Message(packed(host.handle(unpacked(message.content), caller_of(message))), reply_to=message)
+
+
+def caller_of(message: Message) -> str:
+    """Who asks: the SuperLink, which speaks for the server, or another node."""
+    node = message.metadata.src_node_id
+    return SERVER if node == SUPERLINK_NODE_ID else f"node {node}"
 
 
 def name_of(node_config: Mapping[str, Any]) -> str:
@@ -59,10 +67,11 @@ def name_of(node_config: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=4)
-def _host(name: str, state: str, data: str) -> Host:
+def _host(name: str, state: str, data: str, site: str) -> Host:
     """One a process, where a process answers more than one question, as in simulation."""
+    rules = rules_of_site(site)
     disk = state or os.environ.get(STATE_VARIABLE) or platformdirs.user_state_path("flgames")
-    return Host(name, SiteData(name, Path(data) if data else None), Path(disk), forgets=True)
+    return Host(name, SiteData(name, Path(data) if data else None, rules), Path(disk), forgets=True, rules=rules)
 
 
 def packed(payload: bytes) -> RecordDict:
