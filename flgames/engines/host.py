@@ -33,14 +33,16 @@ from flgames.engines.wire import Unreadable, pack, pack_answer, read_ask, unpack
 from flgames.errors import UserError
 from flgames.files import write_atomically
 from flgames.models.architecture import Weights
+from flgames.policy import games
 from flgames.policy.codes import BadQuestion, OutOfStep, Refused, code_of, told_of
-from flgames.policy.journal import Journal
+from flgames.policy.journal import Journal, sha256
 from flgames.policy.rules import Rules, rules_of_site
 from flgames.runs.match import Match
 
 log = logging.getLogger(__name__)
 
 LONGEST_REASON = 500
+LONGEST_NAME = 100
 
 SERVER = "server"
 """Who may ask."""
@@ -68,6 +70,8 @@ class Session:
 
     client: Client
     folder: Path
+    plan: str
+    """The hash of what is played."""
     answered: int | None = None
     written: tuple[int, int] | None = None
     """Which now.pt this state is the same as."""
@@ -110,13 +114,35 @@ class Host:
         # An answer that comes too late for the server is still being worked out when the next question arrives.
         with self._lock:
             header: dict[str, Any] = {}
+            error: Exception | None = None
             try:
                 if caller != SERVER:
                     raise Refused(f"only the server may ask, and {caller} did")
+                games.check_payload(self.rules.game, len(payload))
                 header, tensors = _read(payload)
-                return self._reply(header, tensors)
-            except Exception as error:
-                return self._failure(_number(header), error)
+                reply = self._reply(header, tensors)
+            except Exception as why:
+                error, reply = why, self._failure(_number(header), why)
+            return self._recorded(caller, header, payload, reply, error)
+
+    def _recorded(
+        self, caller: str, header: Mapping[str, Any], payload: bytes, reply: bytes, error: Exception | None
+    ) -> bytes:
+        """The reply, once it is written down that it leaves."""
+        if not self.rules.journal:
+            return reply
+        asked = {key: str(header[key])[:LONGEST_NAME] for key in ("kind", "task", "run") if key in header}
+        plan = self._session.plan if self._session and "match" in header and error is None else ""
+        ended = told_of(error)[:LONGEST_REASON] if error else "answered"
+        try:
+            self.journal.record(
+                caller=caller, **asked, number=_number(header), plan=plan, received=len(payload),
+                sent=len(reply), sha256=sha256(reply), ended=ended,
+            )  # fmt: skip
+        except OSError as why:
+            log.error("%s can't write its audit log: %s", self.name, why.strerror)
+            return self._failure(_number(header), Refused("nothing leaves that can't be written down"))
+        return reply
 
     def _failure(self, number: int, error: Exception) -> bytes:
         if self.rules.errors == "texts":
@@ -131,7 +157,7 @@ class Host:
         return pack({"client": self.name, "number": number, "error": reason[:LONGEST_REASON]})
 
     def _reply(self, header: Mapping[str, Any], tensors: Weights) -> bytes:
-        torch.set_num_threads(header["threads"])
+        torch.set_num_threads(min(_whole(header["threads"]), self.rules.game.max_threads))
         if header["kind"] == "survey":
             survey = self.source.survey(str(header["data"]), Roles(**header["roles"]))
             return pack({"client": self.name, "number": 0, "survey": survey.model_dump()})
@@ -171,12 +197,16 @@ class Host:
         if begins:  # whatever is there under this name belongs to a game that nobody will go on with
             shutil.rmtree(folder, ignore_errors=True)
         if begins or self._session is None or self._session.folder != folder:
+            if self.rules.journal:
+                self.journal.keep_plan(match)
+            games.check_match(self.rules, match)
             samples = self.source.samples(match)
             method = match.entry.make(input_shape({self.name: samples}), match.classes)
             device, validation = chosen_device(header["device"]), match.entry.validation
             site = Site.of(self.name, samples, match.seed, device, validation)
+            games.check_samples(self.rules.game, len(site.samples), len(site.held_back or ()) or None)
             # One match at a time: a run plays them one after the other.
-            self._session = Session(method.client(site), folder)
+            self._session = Session(method.client(site), folder, games.plan_hash(match))
         if self.forgets and _stamp(folder / "now.pt") != self._session.written:
             self._load(self._session, "now.pt")
         return self._session
@@ -237,7 +267,7 @@ def _run_named(name: object) -> str:
 
 def _whole(number: object) -> int:
     if not isinstance(number, int):
-        raise BadQuestion(f"{number!r} is no round")
+        raise BadQuestion(f"{number!r} is no whole number")
     return number
 
 

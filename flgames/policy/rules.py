@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from flgames.core.knobs import Plain
 from flgames.errors import UserError
 
 SITE_VARIABLE = "FLGAMES_SITE"
@@ -48,19 +49,61 @@ class SurveyRules(_Rules):
     """Samples that a class, or a word, needs to be named."""
 
 
+class GameRules(_Rules):
+    """Which games are played. A batch, or a client, of few samples has gradients that tell its rows."""
+
+    min_batch_size: int = Field(default=8, ge=1)
+    min_samples: int = Field(default=20, ge=1)
+    """That are trained on."""
+    min_held_back: int = Field(default=5, ge=1)
+    """That a model is judged by, where some are held back."""
+    methods: tuple[str, ...] = ()
+    """Empty: all that there are."""
+    settings: dict[str, tuple[Plain, ...]] = {}
+    """Values that a setting of a method may have, by its name; others may have any."""
+    plans: tuple[str, ...] = ()
+    """Hashes of the games that are played, as `flgames site plan` prints them; empty: any."""
+    max_threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
+    """More are not used, whatever is asked for."""
+    max_width: int = Field(default=4096, ge=1)
+    """Of a layer: neurons or channels."""
+    max_layers: int = Field(default=16, ge=1)
+    max_side: int = Field(default=512, ge=1)
+    """Pixels of an image."""
+    max_features: int = Field(default=20_000, ge=1)
+    """Of a table."""
+    max_payload_mb: int = Field(default=256, ge=1)
+    """Of a question."""
+
+
 class Rules(_Rules):
     """All of them."""
 
     data: DataRules = DataRules()
     survey: SurveyRules = SurveyRules()
+    game: GameRules = GameRules()
     errors: Literal["codes", "texts"] = "codes"
     """What the server hears of an error. Texts may quote cells and paths."""
+    journal: bool = True
+    """Whether every question and every plan is written down."""
 
 
 OPEN = Rules(
     data=DataRules(from_server=True, any_column=True),
     survey=SurveyRules(most_classes=sys.maxsize, min_count=1),
+    game=GameRules(
+        min_batch_size=1,
+        min_samples=1,
+        min_held_back=1,
+        max_threads=sys.maxsize,
+        max_width=sys.maxsize,
+        max_layers=sys.maxsize,
+        max_side=sys.maxsize,
+        max_features=sys.maxsize,
+        max_payload_mb=sys.maxsize,
+    ),
     errors="texts",
+    journal=False,
 )
 """No rules: for simulations, where nobody is to be kept from anything."""
 

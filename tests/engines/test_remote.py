@@ -412,7 +412,7 @@ def test_names_that_could_leave_the_folder_are_refused(tmp_path: Path) -> None:
     }
     for wrong, why in (
         ({"run": "../../x"}, "can't be a name"),
-        ({"round": "../x"}, "is no round"),
+        ({"round": "../x"}, "is no whole number"),
         ({"kind": "x"}, "'x'"),
     ):
         answer, _ = read_answer(host.handle(pack(order | {"round": 0} | wrong)))

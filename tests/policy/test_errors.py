@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 
 from flgames.data.own.roles import Roles
 from flgames.data.own.survey import Survey
-from flgames.engines.flower.client import caller_of
+from flgames.engines.flower.client import caller_of, host_of
 from flgames.engines.host import Host
 from flgames.engines.nvflare.app import GameClient
 from flgames.engines.sites import SiteData
@@ -93,8 +94,17 @@ def test_every_error_has_a_code(error: Exception, told: str) -> None:
 
 def test_a_full_disk_is_no_reason_to_say_more(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("here should be a folder")
-    host = Host("a", own_table(tmp_path / "x.csv", target="sick"), tmp_path)
+    quiet = Rules(journal=False)
+    host = Host("a", own_table(tmp_path / "x.csv", target="sick"), tmp_path, rules=quiet)
     assert asked(host, survey_of("/data", target="sick")) == "bad-data: the log of the site says why"
+
+
+def test_a_node_whose_rules_are_wrong_says_no_more_than_that(tmp_path: Path) -> None:
+    (tmp_path / "ward-7.toml").write_text("[data]\npassword = 1\n")
+    context: Any = SimpleNamespace(node_config={"client": "a", "site": str(tmp_path / "ward-7.toml")})
+    with pytest.raises(UserError, match=r"^This site is not set up: its own log says why\.$") as said:
+        host_of(context)
+    assert "ward-7" not in "".join(traceback.format_exception(said.value))
 
 
 # Who may ask.

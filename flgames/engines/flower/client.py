@@ -6,6 +6,7 @@ answer, and the next process begins there. What this file imports is imported fo
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from functools import lru_cache
@@ -21,6 +22,8 @@ from flgames.engines.host import SERVER, Host
 from flgames.engines.sites import SiteData
 from flgames.errors import UserError
 from flgames.policy.rules import rules_of_site
+
+log = logging.getLogger(__name__)
 
 STATE_VARIABLE = "FLGAMES_STATE"
 """Where clients keep their states, unless the node configuration says `state`."""
@@ -44,9 +47,18 @@ def hello(message: Message, context: Context) -> Message:
 @client_app.query("play")
 def play(message: Message, context: Context) -> Message:
     """Answer a question of the game."""
+    reply = host_of(context).handle(unpacked(message.content), caller_of(message))
+    return Message(packed(reply), reply_to=message)
+
+
+def host_of(context: Context) -> Host:
+    """Who answers at this node. Flower sends the text of an error to the server, so it says little."""
     told = context.node_config
-    host = _host(name_of(told), *(str(told.get(key, "")) for key in ("state", "data", "site")))
-    return Message(packed(host.handle(unpacked(message.content), caller_of(message))), reply_to=message)
+    try:
+        return _host(name_of(told), *(str(told.get(key, "")) for key in ("state", "data", "site")))
+    except UserError as error:
+        log.error("%s", error)
+    raise UserError("This site is not set up: its own log says why.")
 
 
 def caller_of(message: Message) -> str:
