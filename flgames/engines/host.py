@@ -26,6 +26,7 @@ from flgames.core.client import Client, Site
 from flgames.core.messages import Ask
 from flgames.core.state import State, taken
 from flgames.data.own.roles import Roles
+from flgames.data.own.source import OwnOptions
 from flgames.data.own.survey import Survey
 from flgames.data.samples import Samples, input_shape
 from flgames.devices import chosen_device
@@ -203,13 +204,18 @@ class Host:
             samples = self.source.samples(match)
             method = match.entry.make(input_shape({self.name: samples}), match.classes)
             device, validation = chosen_device(header["device"]), match.entry.validation
-            site = Site.of(self.name, samples, match.seed, device, validation)
+            site = Site.of(self.name, samples, self._seed(match), device, validation)
             games.check_samples(self.rules.game, len(site.samples), len(site.held_back or ()) or None)
             # One match at a time: a run plays them one after the other.
             self._session = Session(method.client(site), folder, games.plan_hash(match))
         if self.forgets and _stamp(folder / "now.pt") != self._session.written:
             self._load(self._session, "now.pt")
         return self._session
+
+    def _seed(self, match: Match) -> int:
+        """What this client draws batches by; a benchmark's samples are no secret."""
+        own = isinstance(match.options, OwnOptions)
+        return self.journal.secret_seed(match.seed) if own and self.rules.game.secret_order else match.seed
 
     def _save(self, session: Session, round_: int, keep: Collection[int]) -> None:
         _write(session.folder / f"round-{round_}.pt", _state(session))

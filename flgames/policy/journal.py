@@ -6,7 +6,9 @@ import fcntl
 import hashlib
 import json
 import os
+import secrets
 import traceback
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,6 +21,7 @@ from flgames.runs.match import Match
 AUDIT = "audit.jsonl"
 ERRORS = "errors.log"
 PLANS = "plans"
+SECRET = "secret"
 
 LONGEST_LINE = 2**14
 
@@ -30,6 +33,7 @@ class Journal:
     audit.jsonl       every question: who asked what and when, bytes and SHA-256 of what left
     errors.log        what went wrong, in full
     plans/HASH.json   every game that the server wanted to play
+    secret            what this site's random draws are made of
     ```
 
     Lines of the audit log are only ever added, and each has the SHA-256 of the one before: a line that is changed or
@@ -52,6 +56,15 @@ class Journal:
         said = "".join(traceback.format_exception(error))
         self._append(ERRORS, f"{_now()}\n{said}\n".encode())
 
+    def secret_seed(self, seed: int) -> int:
+        """Another seed for every one that a server names, always the same here, which nobody else can know."""
+        path = self.folder / SECRET
+        if not path.exists():
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with suppress(FileExistsError):  # another process was faster
+                _write_once(path, secrets.token_bytes(32))
+        return int(sha256(path.read_bytes() + str(seed).encode()), 16)
+
     def keep_plan(self, match: Match) -> None:
         """A game, before it is played or refused, for people to read."""
         path = self.folder / PLANS / f"{plan_hash(match)}.json"
@@ -67,6 +80,18 @@ class Journal:
             os.write(file, content)
         finally:
             os.close(file)
+
+
+def _write_once(path: Path, content: bytes) -> None:
+    """All of a file, or nothing; never over another one."""
+    beside = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(file, content)
+        os.link(beside, path)
+    finally:
+        os.close(file)
+        beside.unlink()
 
 
 def sha256(content: bytes) -> str:

@@ -57,6 +57,9 @@ class GameRules(_Rules):
     """That are trained on."""
     min_held_back: int = Field(default=5, ge=1)
     """That a model is judged by, where some are held back."""
+    secret_order: bool = True
+    """Whether this site draws batches of its own data by a secret, and not by the server's seed. Whoever knows which
+    samples are in which batch can solve for the gradient of each, however large batches are."""
     methods: tuple[str, ...] = ()
     """Empty: all that there are."""
     settings: dict[str, tuple[Plain, ...]] = {}
@@ -95,6 +98,7 @@ OPEN = Rules(
         min_batch_size=1,
         min_samples=1,
         min_held_back=1,
+        secret_order=False,
         max_threads=sys.maxsize,
         max_width=sys.maxsize,
         max_layers=sys.maxsize,
