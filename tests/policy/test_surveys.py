@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,25 @@ def test_a_folder_that_a_server_names_is_not_looked_at(patients: Path) -> None:
 
 
 # The file.
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize("page", ["trust.md", "across-sites.md"])
+def test_the_files_that_the_docs_show_can_be_read(page: str, tmp_path: Path) -> None:
+    shown = [
+        text for text in re.findall(r"```toml\n(.*?)```", (DOCS / page).read_text(), re.DOTALL) if "[data]" in text
+    ]
+    (tmp_path / "site.toml").write_text(shown[0])
+    rules = read_rules(tmp_path / "site.toml")
+    assert (len(shown), rules.data.target) == (1, "sick")
+    if page == "trust.md":
+        written = tomllib.loads(shown[0])
+        known = {part: set(values) for part, values in Rules().model_dump().items() if isinstance(values, dict)}
+        assert {part: set(written[part]) for part in known} == known, "all keys are shown"
+        examples = {"methods", "settings", "plans", "max_threads"}
+        assert rules.game.model_dump(exclude=examples) == Rules().game.model_dump(exclude=examples)
+        assert (rules.survey, rules.errors, rules.journal) == (Rules().survey, "codes", True)
 
 
 def test_rules_are_read_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
