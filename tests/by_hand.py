@@ -11,6 +11,7 @@ from flgames.engines.remote import Replies
 from flgames.engines.sites import SiteData
 from flgames.engines.wire import unpack
 from flgames.models.architecture import Weights
+from flgames.policy.rules import OPEN, Rules
 
 CLIENTS = ("client-1", "client-2", "client-3")
 
@@ -21,11 +22,17 @@ class ByHand:
     """Carries payloads to hosts in this process, which may be more than one a client, as if each had its own."""
 
     def __init__(
-        self, disk: Path, clients: tuple[str, ...] = CLIENTS, processes: int = 1, forgets: bool = False
+        self,
+        disk: Path,
+        clients: tuple[str, ...] = CLIENTS,
+        processes: int = 1,
+        forgets: bool = False,
+        rules: Rules = OPEN,
     ) -> None:
         self.clients = clients
         self.hosts = [
-            {name: Host(name, SiteData(name), disk, forgets=forgets) for name in clients} for _ in range(processes)
+            {name: Host(name, SiteData(name, rules=rules), disk, forgets, rules) for name in clients}
+            for _ in range(processes)
         ]
         self.calls = 0
         self.carried: list[tuple[int, int]] = []

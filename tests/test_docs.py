@@ -21,6 +21,7 @@ from flgames.cli.commands.nvflare import job
 from flgames.cli.commands.play import play
 from flgames.cli.commands.reproduce import reproduce
 from flgames.cli.commands.search import search
+from flgames.cli.commands.site import check
 from flgames.data.benchmarks.benchmark import Benchmark
 from flgames.paper.experiments import EXPERIMENTS, Experiment
 from flgames.paper.scope import Scope
@@ -80,6 +81,7 @@ def test_every_option_that_is_mentioned_exists() -> None:
         evaluate,
         export,
         knobs_table,
+        check,
     )
     known = {name.rstrip("_") for each in commands for name in each.__annotations__} | {"help", "list", "no_play"}
     mentioned = {option.replace("-", "_") for option in re.findall(r"`--([a-z][a-z-]+)", words)}

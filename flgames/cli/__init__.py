@@ -17,6 +17,7 @@ from flgames.cli.commands.nvflare import nvflare
 from flgames.cli.commands.play import play
 from flgames.cli.commands.reproduce import reproduce
 from flgames.cli.commands.search import search
+from flgames.cli.commands.site import site
 from flgames.cli.ui.options import BareOptions, Commands
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ app.command()(reproduce)
 app.command("explain")(explain_runs)
 app.add_typer(data)
 app.add_typer(nvflare)
+app.add_typer(site)
 app.command()(bench)
 app.command("knobs")(knobs_table)
 

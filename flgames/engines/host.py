@@ -3,6 +3,7 @@
 ```
 DISK/CLIENT/RUN/MATCH/round-R.pt   its state after round R of a match, while the server may go back to it
 DISK/CLIENT/RUN/MATCH/now.pt       its state after its last answer, where every question meets a new process
+DISK/CLIENT/.site                  its journal, for people at the site
 ```
 """
 
@@ -14,6 +15,7 @@ import re
 import shutil
 import threading
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,17 +26,30 @@ from flgames.core.client import Client, Site
 from flgames.core.messages import Ask
 from flgames.core.state import State, taken
 from flgames.data.own.roles import Roles
+from flgames.data.own.source import OwnOptions
 from flgames.data.own.survey import Survey
 from flgames.data.samples import Samples, input_shape
 from flgames.devices import chosen_device
-from flgames.engines.wire import pack, pack_answer, read_ask, unpack
+from flgames.engines.wire import Unreadable, pack, pack_answer, read_ask, unpack
 from flgames.errors import UserError
 from flgames.files import write_atomically
+from flgames.models.architecture import Weights
+from flgames.policy import games
+from flgames.policy.codes import BadQuestion, OutOfStep, Refused, code_of, told_of
+from flgames.policy.journal import Journal, sha256
+from flgames.policy.rules import Rules, rules_of_site
 from flgames.runs.match import Match
 
 log = logging.getLogger(__name__)
 
 LONGEST_REASON = 500
+LONGEST_NAME = 100
+
+SERVER = "server"
+"""Who may ask."""
+
+SITE = ".site"
+"""The journal's folder. No run can be called so."""
 
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """What clients and runs may be called: their names become folders."""
@@ -50,16 +65,14 @@ class SiteDataSource(Protocol):
         """What others may know of data of its own."""
 
 
-class OutOfStep(Exception):
-    """The server believes that this client knows what it doesn't."""
-
-
 @dataclass
 class Session:
     """A client in a match, and the last question that it has answered."""
 
     client: Client
     folder: Path
+    plan: str
+    """The hash of what is played."""
     answered: int | None = None
     written: tuple[int, int] | None = None
     """Which now.pt this state is the same as."""
@@ -78,47 +91,92 @@ class Host:
         Where its states are kept.
     forgets
         Whether the engine may ask the next question in another process: then the state is written after every answer.
+    rules
+        What its site tells and can be asked; None: what its environment says.
     """
 
-    def __init__(self, name: str, source: SiteDataSource, disk: Path, forgets: bool = False) -> None:
+    def __init__(
+        self, name: str, source: SiteDataSource, disk: Path, forgets: bool = False, rules: Rules | None = None
+    ) -> None:
         self.name = as_folder(name)
         self.source = source
         self.disk = disk
         self.forgets = forgets
+        self.rules = rules or rules_of_site()
+        self.journal = Journal(disk / self.name / SITE)
         self._lock = threading.Lock()
         self._session: Session | None = None
 
-    def handle(self, payload: bytes) -> bytes:
-        """Answer a payload. What goes wrong is an answer too: the server hears the reason, this site's log the rest."""
-        number = 0
+    def handle(self, payload: bytes, caller: str = SERVER) -> bytes:
+        """Answer a payload. What goes wrong is an answer too: the server hears a code, this site's journal the rest.
+
+        ``caller`` is who asks, as the engine knows it: nobody but the server is answered.
+        """
         # An answer that comes too late for the server is still being worked out when the next question arrives.
         with self._lock:
+            header: dict[str, Any] = {}
+            error: Exception | None = None
             try:
-                header, tensors = unpack(payload)
-                number = header.get("number", 0)
-                torch.set_num_threads(header["threads"])
-                if header["kind"] == "survey":
-                    survey = self.source.survey(str(header["data"]), Roles(**header["roles"]))
-                    return pack({"client": self.name, "number": 0, "survey": survey.model_dump()})
-                session = self._session_for(header)
-                match header["kind"]:
-                    case "ask":
-                        return self._answer(session, read_ask(header, tensors))
-                    case "save":
-                        self._save(session, int(header["round"]), header["keep"])
-                    case "restore":
-                        self._restore(session, int(header["round"]))
-                    case "leave":
-                        self._leave(session)
-                    case "rounds":
-                        pass
-                    case unknown:
-                        raise ValueError(f"{unknown!r} is nothing that a client can do")
-                return pack({"client": self.name, "number": 0, "rounds": saved_rounds(session.folder)})
-            except Exception as error:
-                log.exception("%s could not answer", self.name)
-                reason = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
-                return pack({"client": self.name, "number": number, "error": reason})
+                if caller != SERVER:
+                    raise Refused(f"only the server may ask, and {caller} did")
+                games.check_payload(self.rules.game, len(payload))
+                header, tensors = _read(payload)
+                reply = self._reply(header, tensors)
+            except Exception as why:
+                error, reply = why, self._failure(_number(header), why)
+            return self._recorded(caller, header, payload, reply, error)
+
+    def _recorded(
+        self, caller: str, header: Mapping[str, Any], payload: bytes, reply: bytes, error: Exception | None
+    ) -> bytes:
+        """The reply, once it is written down that it leaves."""
+        if not self.rules.journal:
+            return reply
+        asked = {key: str(header[key])[:LONGEST_NAME] for key in ("kind", "task", "run") if key in header}
+        plan = self._session.plan if self._session and "match" in header and error is None else ""
+        ended = told_of(error)[:LONGEST_REASON] if error else "answered"
+        try:
+            self.journal.record(
+                caller=caller, **asked, number=_number(header), plan=plan, received=len(payload),
+                sent=len(reply), sha256=sha256(reply), ended=ended,
+            )  # fmt: skip
+        except OSError as why:
+            log.error("%s can't write its audit log: %s", self.name, why.strerror)
+            return self._failure(_number(header), Refused("nothing leaves that can't be written down"))
+        return reply
+
+    def _failure(self, number: int, error: Exception) -> bytes:
+        if self.rules.errors == "texts":
+            log.exception("%s could not answer", self.name)
+            reason = f"{type(error).__name__}: {error}"
+        else:
+            # Engines send their logs to the server: what an error is about is in no log of theirs.
+            log.error("%s could not answer: %s", self.name, code_of(error))
+            with suppress(OSError):  # a disk that is full is no reason to say more
+                self.journal.explain(error)
+            reason = told_of(error)
+        return pack({"client": self.name, "number": number, "error": reason[:LONGEST_REASON]})
+
+    def _reply(self, header: Mapping[str, Any], tensors: Weights) -> bytes:
+        torch.set_num_threads(min(_whole(header["threads"]), self.rules.game.max_threads))
+        if header["kind"] == "survey":
+            survey = self.source.survey(str(header["data"]), Roles(**header["roles"]))
+            return pack({"client": self.name, "number": 0, "survey": survey.model_dump()})
+        session = self._session_for(header)
+        match header["kind"]:
+            case "ask":
+                return self._answer(session, read_ask(header, tensors))
+            case "save":
+                self._save(session, _whole(header["round"]), header["keep"])
+            case "restore":
+                self._restore(session, _whole(header["round"]))
+            case "leave":
+                self._leave(session)
+            case "rounds":
+                pass
+            case unknown:
+                raise BadQuestion(f"{unknown!r} is nothing that a client can do")
+        return pack({"client": self.name, "number": 0, "rounds": saved_rounds(session.folder)})
 
     def _answer(self, session: Session, ask: Ask) -> bytes:
         if ask.after is None:
@@ -134,21 +192,30 @@ class Host:
         return answer
 
     def _session_for(self, header: Mapping[str, Any]) -> Session:
-        run, match = as_folder(header["run"]), Match.model_validate(header["match"])
+        run, match = _run_named(header["run"]), Match.model_validate(header["match"])
         folder = self.disk / self.name / run / match.key
         begins = header["kind"] == "ask" and header["task"] == "introduce"
         if begins:  # whatever is there under this name belongs to a game that nobody will go on with
             shutil.rmtree(folder, ignore_errors=True)
         if begins or self._session is None or self._session.folder != folder:
+            if self.rules.journal:
+                self.journal.keep_plan(match)
+            games.check_match(self.rules, match)
             samples = self.source.samples(match)
             method = match.entry.make(input_shape({self.name: samples}), match.classes)
             device, validation = chosen_device(header["device"]), match.entry.validation
-            site = Site.of(self.name, samples, match.seed, device, validation)
+            site = Site.of(self.name, samples, self._seed(match), device, validation)
+            games.check_samples(self.rules.game, len(site.samples), len(site.held_back or ()) or None)
             # One match at a time: a run plays them one after the other.
-            self._session = Session(method.client(site), folder)
+            self._session = Session(method.client(site), folder, games.plan_hash(match))
         if self.forgets and _stamp(folder / "now.pt") != self._session.written:
             self._load(self._session, "now.pt")
         return self._session
+
+    def _seed(self, match: Match) -> int:
+        """What this client draws batches by; a benchmark's samples are no secret."""
+        own = isinstance(match.options, OwnOptions)
+        return self.journal.secret_seed(match.seed) if own and self.rules.game.secret_order else match.seed
 
     def _save(self, session: Session, round_: int, keep: Collection[int]) -> None:
         _write(session.folder / f"round-{round_}.pt", _state(session))
@@ -189,6 +256,31 @@ def as_folder(name: str) -> str:
     if not FOLDER_NAME.fullmatch(name):
         raise UserError(f"{name!r} can't be a name: letters, digits, '.', '_' and '-' only")
     return name
+
+
+def _read(payload: bytes) -> tuple[dict[str, Any], Weights]:
+    try:
+        return unpack(payload)
+    except Unreadable as why:
+        raise BadQuestion(f"the question {why}") from None
+
+
+def _run_named(name: object) -> str:
+    if not isinstance(name, str) or not FOLDER_NAME.fullmatch(name):
+        raise BadQuestion(f"{name!r} can't be a name")
+    return name
+
+
+def _whole(number: object) -> int:
+    if not isinstance(number, int):
+        raise BadQuestion(f"{number!r} is no whole number")
+    return number
+
+
+def _number(header: Mapping[str, Any]) -> int:
+    """Of the question, if it has one."""
+    number = header.get("number")
+    return number if isinstance(number, int) else 0
 
 
 def saved_rounds(folder: Path) -> list[int]:

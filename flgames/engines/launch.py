@@ -20,6 +20,7 @@ import flgames
 from flgames.core.callbacks import Callback
 from flgames.engines.serve import ERROR, STOP, raise_error_of
 from flgames.errors import UserError, unknown
+from flgames.policy.rules import SIMULATED_VARIABLE
 from flgames.runs.folder import GameFolder, RunFolder
 from flgames.runs.match import Match
 from flgames.runs.plan import likely_entries
@@ -135,7 +136,7 @@ def _started(run: RunFolder) -> Iterator[subprocess.Popen[bytes]]:
     # NVFlare's workspace has a folder of our name, which would hide an editable install from its processes.
     package = str(Path(flgames.__file__).parents[1])
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
-    environment = os.environ | QUIET | {processes.MARK: run.id, "PYTHONPATH": path}
+    environment = os.environ | QUIET | {processes.MARK: run.id, "PYTHONPATH": path, SIMULATED_VARIABLE: "1"}
     with open(run.path / LOG, "ab") as log:
         process = subprocess.Popen(
             command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from flgames.data.benchmarks.registry import benchmark
@@ -14,6 +14,9 @@ from flgames.data.own.source import OwnData, path_of
 from flgames.data.own.survey import Survey
 from flgames.data.samples import Samples
 from flgames.errors import UserError, unknown
+from flgames.policy import surveys
+from flgames.policy.codes import Refused
+from flgames.policy.rules import Rules, rules_of_site
 from flgames.runs.match import Match
 from flgames.runs.own_settings import EACH, REST
 from flgames.runs.settings import Settings
@@ -23,25 +26,35 @@ from flgames.runs.settings import Settings
 class SiteData:
     """The samples of one client, at its site: its part of a benchmark, or data of its own.
 
-    ``path`` is where its own data are, by its site's configuration; without it they are in the folder that the run
-    names, under the client's name.
+    ``path`` is where its own data are, by its site's configuration. Without it, and if its rules allow that, they are
+    in the folder that the run names, under the client's name.
     """
 
     client: str
     path: Path | None = None
+    rules: Rules = field(default_factory=rules_of_site)
 
     def survey(self, data: str, roles: Roles) -> Survey:
         """What others may know of its own data."""
-        return read(self.client, self.path or path_of(data, self.client, roles), roles).survey()
+        here = surveys.allowed(self.rules.data, roles)
+        return surveys.told(self.rules.survey, read(self.client, self._where(data, here), here).survey())
 
     def samples(self, match: Match) -> Samples:
         data = match.data()
         if isinstance(data, OwnData):
-            return data.samples(self.client, self.path)
+            here = surveys.allowed(self.rules.data, data.options.roles)
+            own = replace(data, options=data.options.model_copy(update={"columns": here.columns}))
+            return own.samples(self.client, self._where(data.options.data, here))
         clients = data.training_clients()
         if self.client not in clients:
             raise unknown("client of this benchmark", self.client, clients)
         return clients[self.client]
+
+    def _where(self, data: str, roles: Roles) -> Path:
+        path = self.path or self.rules.data.path
+        if path is None and not self.rules.data.from_server:
+            raise Refused("this site does not say where its data are, and looks into no folder that a server names")
+        return path or path_of(data, self.client, roles)
 
 
 def known_players(settings: Settings) -> tuple[str, ...] | None:

@@ -28,6 +28,7 @@ from flgames.engines.wire import pack, unpack
 from flgames.errors import ClientFailure, UserError
 from flgames.models.networks import MLP, Linear
 from flgames.models.standardise import FeatureScale, moments
+from flgames.policy.rules import OPEN
 from flgames.runs.folder import GameFolder, RunFolder
 from flgames.runs.resolve import resolve
 from flgames.runs.runner import Interrupted, play_run
@@ -220,7 +221,7 @@ def test_an_interrupted_game_goes_on_bit_for_bit(scans: Path, tables: Path, tmp_
 def over_sites(disk: Path, run_: RunFolder, clients: tuple[str, ...], **paths: Path) -> None:
     """Play a run over hosts, some of which have their data at a path of their own."""
     exchange = ByHand(disk, clients)
-    exchange.hosts = [{name: Host(name, SiteData(name, paths.get(name)), disk) for name in clients}]
+    exchange.hosts = [{name: Host(name, SiteData(name, paths.get(name), OPEN), disk, rules=OPEN) for name in clients}]
     assert serve(run_, lambda: exchange)
 
 
@@ -291,7 +292,7 @@ def test_a_survey_that_fails_names_the_client(scans: Path, tmp_path: Path) -> No
 
 
 def test_a_survey_crosses_as_sums_and_is_checked(scans: Path, tmp_path: Path) -> None:
-    host = Host("a", SiteData("a"), tmp_path)
+    host = Host("a", SiteData("a", rules=OPEN), tmp_path)
     reply = host.handle(pack({"kind": "survey", "data": str(scans), "roles": Roles().model_dump(), "threads": 1}))
     header, tensors = unpack(reply)
     assert not tensors

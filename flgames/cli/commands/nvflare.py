@@ -43,7 +43,7 @@ def job(
     """Write a job that a provisioned federation can be given. Takes the options of flgames play.
 
     For a benchmark, the federation's sites are called as its clients: client-1, client-2, ... With --data, each site
-    has data of its own: in that folder under its name, or where its local/flgames.json says. Submit the job with
+    has data of its own, where its local/flgames.json or its rules say. Submit the job with
     nvflare job submit -j OUT, or in NVFlare's console.
 
     For example: flgames nvflare job my-job --benchmark colored-digits --clients 3

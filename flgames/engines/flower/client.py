@@ -6,6 +6,7 @@ answer, and the next process begins there. What this file imports is imported fo
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from functools import lru_cache
@@ -15,10 +16,14 @@ from typing import Any
 import platformdirs
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
+from flwr.common.constant import SUPERLINK_NODE_ID
 
-from flgames.engines.host import Host
+from flgames.engines.host import SERVER, Host
 from flgames.engines.sites import SiteData
 from flgames.errors import UserError
+from flgames.policy.rules import rules_of_site
+
+log = logging.getLogger(__name__)
 
 STATE_VARIABLE = "FLGAMES_STATE"
 """Where clients keep their states, unless the node configuration says `state`."""
@@ -42,9 +47,24 @@ def hello(message: Message, context: Context) -> Message:
 @client_app.query("play")
 def play(message: Message, context: Context) -> Message:
     """Answer a question of the game."""
+    reply = host_of(context).handle(unpacked(message.content), caller_of(message))
+    return Message(packed(reply), reply_to=message)
+
+
+def host_of(context: Context) -> Host:
+    """Who answers at this node. Flower sends the text of an error to the server, so it says little."""
     told = context.node_config
-    host = _host(name_of(told), str(told.get("state", "")), str(told.get("data", "")))
-    return Message(packed(host.handle(unpacked(message.content))), reply_to=message)
+    try:
+        return _host(name_of(told), *(str(told.get(key, "")) for key in ("state", "data", "site")))
+    except UserError as error:
+        log.error("%s", error)
+    raise UserError("This site is not set up: its own log says why.")
+
+
+def caller_of(message: Message) -> str:
+    """Who asks: the SuperLink, which speaks for the server, or another node."""
+    node = message.metadata.src_node_id
+    return SERVER if node == SUPERLINK_NODE_ID else f"node {node}"
 
 
 def name_of(node_config: Mapping[str, Any]) -> str:
@@ -59,10 +79,11 @@ def name_of(node_config: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=4)
-def _host(name: str, state: str, data: str) -> Host:
+def _host(name: str, state: str, data: str, site: str) -> Host:
     """One a process, where a process answers more than one question, as in simulation."""
+    rules = rules_of_site(site)
     disk = state or os.environ.get(STATE_VARIABLE) or platformdirs.user_state_path("flgames")
-    return Host(name, SiteData(name, Path(data) if data else None), Path(disk), forgets=True)
+    return Host(name, SiteData(name, Path(data) if data else None, rules), Path(disk), forgets=True, rules=rules)
 
 
 def packed(payload: bytes) -> RecordDict:

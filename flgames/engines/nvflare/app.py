@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from flgames.engines.remote import Replies
 from flgames.engines.serve import open_or_create, serve
 from flgames.engines.sites import SiteData
 from flgames.errors import ClientFailure
+from flgames.policy.rules import SIMULATED_VARIABLE, rules_of_site
 from flgames.runs.settings import validated
 
 STATES = "flgames-runs"
@@ -33,14 +35,15 @@ after so many timeouts in a row it is called no more."""
 
 
 SITE_FILE = "flgames.json"
-"""In the folder `local` of a site's workspace: {"client": "client-2"}, for a site with another name, and
-{"data": "/path"}, where its own data are."""
+"""In the folder `local` of a site's workspace: {"client": "client-2"}, for a site with another name; {"data": "/path"},
+where its own data are; {"site": "/path/site.toml"}, its rules."""
 
 
 class GameClient:
     """A site. Its name, or a file of its own, says which client it plays.
 
-    ``states`` is where clients keep their states, if it is not to be in the site's workspace.
+    ``states`` is where clients of a simulation keep their states. A job says it, and a job is the server's: a site
+    keeps them in its workspace.
     """
 
     def __init__(self, states: str = "") -> None:
@@ -52,8 +55,10 @@ class GameClient:
         own = root / "local" / SITE_FILE
         told = json.loads(own.read_text()) if own.exists() else {}
         name = told.get("client", collab.site_name)
-        source = SiteData(name, Path(told["data"]) if "data" in told else None)
-        self.host = Host(name, source, Path(self.states) if self.states else root / STATES)
+        rules = rules_of_site(told.get("site"))
+        source = SiteData(name, Path(told["data"]) if "data" in told else None, rules)
+        simulated = self.states and os.environ.get(SIMULATED_VARIABLE)
+        self.host = Host(name, source, Path(self.states) if simulated else root / STATES, rules=rules)
 
     @collab.publish
     def name(self) -> str:
@@ -61,7 +66,8 @@ class GameClient:
 
     @collab.publish
     def handle(self, payload: bytes) -> bytes:
-        return self.host.handle(payload)
+        # Every site of a job can call every other one. NVFlare has made sure that the caller is who it says.
+        return self.host.handle(payload, collab.caller)
 
 
 class GameServer:
