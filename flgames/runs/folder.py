@@ -10,8 +10,11 @@ RUN/
     measures.jsonl  probe.jsonl  model.safetensors  result.json
     disagreement.safetensors  of a settled game: its players, and the direction in which they disagree
     state.pt        the whole state of a game under way; gone when it has ended
+    before.pt       the one before, if state.pt was damaged
     whole.pt        the last state with all clients, where that is an earlier one
 ```
+
+States and models are sealed: :mod:`flgames.sealed`.
 
 Whole files are written under a temporary name and renamed; lines are appended, and those after the last checkpoint
 are dropped when a run goes on.
@@ -20,8 +23,8 @@ are dropped when a run goes on.
 from __future__ import annotations
 
 import fcntl
-import io
 import json
+import logging
 import os
 import platform
 import secrets
@@ -34,7 +37,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import safetensors.torch
 import torch
 from pydantic import BaseModel, ValidationError
 
@@ -49,9 +51,16 @@ from flgames.runs.match import Match
 from flgames.runs.plan import FORMAT, Plan, make_plan
 from flgames.runs.result import Environment, ProbeRecord, Result, as_line, read_result, write_result
 from flgames.runs.settings import Settings, validated, without_unchosen
+from flgames.sealed import Damaged, Seal, read_state, read_tensors, round_of, write_state, write_tensors
+
+log = logging.getLogger(__name__)
 
 PLAN = "plan.json"
+MODEL = "model.safetensors"
 EVIDENCE = "disagreement.safetensors"
+
+LAST, BEFORE, WHOLE = "state.pt", "before.pt", "whole.pt"
+"""The states of a game under way."""
 
 Record = TypeVar("Record", bound=BaseModel)
 
@@ -172,14 +181,15 @@ class RunFolder:
     def games(self) -> list[tuple[Match, GameFolder]]:
         """Every match of the plan, and where it is played."""
         plan = self.plan
-        return [(match, GameFolder(self.path / plan.folder(match))) for match in plan.matches]
+        return [(match, GameFolder(self.path / plan.folder(match), match)) for match in plan.matches]
 
 
 class GameFolder:
     """One method played with one seed."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, match: Match) -> None:
         self.path = path
+        self.match = match
         self._saved_at = time.monotonic()
 
     @property
@@ -195,12 +205,14 @@ class GameFolder:
     @property
     def saved_rounds(self) -> set[int]:
         """The rounds after which a state was saved that one may have to go back to."""
-        return {taken(state, "next_round", int) for state in self._states()}
+        found = (round_of(self.path / name) for name in (LAST, BEFORE, WHOLE))
+        return {each for each in found if each is not None}
 
     def load_state(self, possible: set[int] | None = None) -> State | None:
         """The last checkpoint, of those rounds to which all clients can go back if there is one.
 
-        Lines written after it are dropped, because those rounds will be played again.
+        Lines written after it are dropped, because those rounds will be played again. Checkpoints that are damaged are
+        dropped too, if there is another one.
         """
         states = self._states()
         common = [state for state in states if possible is None or state["next_round"] in possible]
@@ -213,21 +225,38 @@ class GameFolder:
         return state
 
     def save_state(self, state: State) -> None:
-        """A checkpoint. The last one with all clients is kept beside one that lacks some."""
-        last, whole = self.path / "state.pt", self.path / "whole.pt"
-        if not state["whole"] and not whole.exists() and last.exists():
+        """A checkpoint. The one before is kept, and the last one with all clients beside one that lacks some."""
+        last, whole, new = self.path / LAST, self.path / WHOLE, self.path / f".{LAST}.new"
+        rounds = taken(state, "next_round", int)
+        write_state(new, state, self._seal(rounds))
+        if last.exists() and not state["whole"] and not whole.exists():
             os.replace(last, whole)
-        buffer = io.BytesIO()
-        torch.save(state, buffer)
-        write_atomically(last, buffer.getvalue())
+        elif last.exists() and round_of(last) != rounds:
+            os.replace(last, self.path / BEFORE)
+        os.replace(new, last)
         if state["whole"]:
             whole.unlink(missing_ok=True)
         self._saved_at = time.monotonic()
 
     def _states(self) -> list[State]:
         """Those on the disk, the newest first."""
-        paths = [self.path / "state.pt", self.path / "whole.pt"]
-        return [torch.load(path, weights_only=True) for path in paths if path.exists()]
+        states, damaged = list[State](), dict[Path, Damaged]()
+        for path in (self.path / name for name in (LAST, BEFORE, WHOLE)):
+            if path.exists():
+                try:
+                    states.append(read_state(path, self._seal(round_of(path) or 0)))
+                except Damaged as error:
+                    damaged[path] = error
+        states.sort(key=lambda state: taken(state, "next_round", int), reverse=True)
+        for path, why in damaged.items():
+            if not states:
+                raise UserError(f"{why} There is no other checkpoint: remove it, and this game begins anew.")
+            log.warning("%s It is dropped: there is a state after round %s.", why, states[0]["next_round"])
+            path.unlink()
+        return states
+
+    def _seal(self, round_: int) -> Seal:
+        return Seal(self.match.key, self.match.seed, round_)
 
     def is_due(self, seconds: float) -> bool:
         """Whether the last checkpoint is older than this."""
@@ -246,21 +275,22 @@ class GameFolder:
 
     def finish(self, weights: Weights, result: Result, evidence: Weights | None = None) -> None:
         """The final model and its result, and what it was found by; the checkpoint has served."""
-        write_atomically(self.path / "model.safetensors", safetensors.torch.save(weights))
+        seal = self._seal(result.rounds)
+        write_tensors(self.path / MODEL, weights, seal)
         if evidence:
-            write_atomically(self.path / EVIDENCE, safetensors.torch.save(evidence))
+            write_tensors(self.path / EVIDENCE, evidence, seal)
         write_result(self.path / "result.json", result)
-        for name in ("state.pt", "whole.pt"):
+        for name in (LAST, BEFORE, WHOLE):
             (self.path / name).unlink(missing_ok=True)
 
     def weights(self) -> Weights:
         """Of the final model."""
-        return safetensors.torch.load_file(self.path / "model.safetensors")
+        return read_tensors(self.path / MODEL, self._seal(self.result().rounds))
 
     def evidence(self) -> Weights | None:
         """What a settled game found its shortcut by: its players, and the direction in which they disagree."""
         path = self.path / EVIDENCE
-        return safetensors.torch.load_file(path) if path.exists() else None
+        return read_tensors(path, self._seal(self.result().rounds)) if path.exists() else None
 
     def _read(self, name: str, kind: type[Record]) -> list[Record]:
         path = self.path / name
