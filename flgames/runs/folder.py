@@ -23,6 +23,7 @@ are dropped when a run goes on.
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import logging
 import os
@@ -31,7 +32,7 @@ import secrets
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -55,6 +56,9 @@ from flgames.sealed import Damaged, Seal, read_state, read_tensors, round_of, wr
 
 log = logging.getLogger(__name__)
 
+LOCK, SOON = ".lock", 0.5
+"""The file that is locked, and the seconds after which it is said that it is."""
+
 PLAN = "plan.json"
 MODEL = "model.safetensors"
 EVIDENCE = "disagreement.safetensors"
@@ -67,12 +71,18 @@ Record = TypeVar("Record", bound=BaseModel)
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep a second process from playing in the same folder."""
-    with open(path / ".lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"Another process is playing in {path}: wait for it or stop it first.") from None
+    """Keep a second process from playing in the same folder. One that only looks whether it may is soon gone."""
+    deadline = time.monotonic() + SOON
+    with open(path / LOCK, "w") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    why = f"Another process is playing in {path}: wait for it or stop it first."
+                    raise UserError(why) from None
+                time.sleep(SOON / 20)
         yield
 
 
@@ -89,21 +99,25 @@ class RunFolder:
 
         The plan of own data that lie elsewhere is made when their surveys have come: :meth:`add_surveys`.
         """
-        if path is None:
-            path = _free_name(settings)
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise UserError(f"{path} is {_what_is_there(path)}: choose another `out`.")
-        run = cls(path, settings)
         try:
+            path = _free_name(settings) if path is None else path
+            _check_free(path)
             path.mkdir(parents=True, exist_ok=True)
-            write_json(path / "environment.json", environment().model_dump() | {"run": secrets.token_hex(6)})
-            write_json(path / "settings.json", settings.flat())
-            if surveys:
-                run.add_surveys(surveys)
-            elif settings.data is None:
-                run.keep_plan()
+            with locked(path):
+                _check_free(path)  # nobody else has made it meanwhile
+                return cls._made(path, settings, surveys)
         except OSError as error:
-            raise UserError(f"The run folder {path} can't be made: {error.strerror}.") from None
+            raise UserError(f"The run folder {path or 'runs'} can't be made: {error.strerror}.") from None
+
+    @classmethod
+    def _made(cls, path: Path, settings: Settings, surveys: Mapping[str, Survey] | None) -> RunFolder:
+        run = cls(path, settings)
+        write_json(path / "environment.json", environment().model_dump() | {"run": secrets.token_hex(6)})
+        write_json(path / "settings.json", settings.flat())
+        if surveys:
+            run.add_surveys(surveys)
+        elif settings.data is None:
+            run.keep_plan()
         return run
 
     @classmethod
@@ -329,12 +343,19 @@ def _commit() -> str | None:
 
 
 def _free_name(settings: Settings) -> Path:
+    """A folder that nobody else has, made at once."""
     stem = f"{datetime.now():%Y%m%d-%H%M%S}-{settings.benchmark}-{settings.slug}"
-    path, number = Path("runs") / stem, 1
-    while path.exists():
-        number += 1
-        path = Path("runs") / f"{stem}-{number}"
-    return path
+    for number in itertools.count(1):
+        path = Path("runs") / (f"{stem}-{number}" if number > 1 else stem)
+        with suppress(FileExistsError):
+            path.mkdir(parents=True)
+            return path
+    raise AssertionError("there are always more numbers")
+
+
+def _check_free(path: Path) -> None:
+    if path.exists() and (not path.is_dir() or any(each.name != LOCK for each in path.iterdir())):
+        raise UserError(f"{path} is {_what_is_there(path)}: choose another `out`.")
 
 
 def _what_is_there(path: Path) -> str:

@@ -400,14 +400,22 @@ def test_killed_at_a_random_round_and_resumed_bit_for_bit(
     same_results(uninterrupted, out)
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(uninterrupted: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sent", "is_heard"),
+    [((signal.SIGINT,), True), ((signal.SIGTERM, signal.SIGTERM), True), ((signal.SIGHUP, signal.SIGTERM), False)],
+    ids=["Ctrl-C", "SIGTERM twice", "the terminal is closed"],
+)
+def test_a_signal_saves_and_says_how_to_go_on(
+    sent: tuple[signal.Signals, ...], is_heard: bool, uninterrupted: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     process = start(out, "--checkpoint-seconds", "1000")
     wait_for_rounds(out, 5, process)
-    process.send_signal(signal.SIGINT)
+    for each in sent:
+        process.send_signal(each)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert f"flgames play --resume {out}" in said
+    assert (f"flgames play --resume {out}" in said) == is_heard
     assert (out / "v-fl-games-smooth" / "seed-0" / "state.pt").exists()
     assert run("play", "--resume", out).exit_code == 0
     same_results(uninterrupted, out)
