@@ -124,7 +124,7 @@ class RunFolder:
     def open(cls, path: Path) -> RunFolder:
         """A run that was begun before."""
         try:
-            saved = json.loads((path / "settings.json").read_text())
+            saved = json.loads((path / "settings.json").read_bytes())
             if not isinstance(saved, dict) or "benchmark" not in saved:
                 raise ValueError
         except (OSError, ValueError):
@@ -146,7 +146,11 @@ class RunFolder:
     @property
     def id(self) -> str:
         """What sites keep their states of this run under: no other run has it, wherever its folder is."""
-        return str(json.loads((self.path / "environment.json").read_text())["run"])
+        path = self.path / "environment.json"
+        try:
+            return str(json.loads(path.read_bytes())["run"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise UserError(f"{path} is damaged: it does not say which run this is.") from None
 
     @property
     def is_planned(self) -> bool:
@@ -160,13 +164,13 @@ class RunFolder:
         if not path.exists():  # a folder of a version that stored none, which had the presets of this one
             return make_plan(self.settings, self.surveys)
         try:
-            saved = json.loads(path.read_text())
+            saved = json.loads(path.read_bytes())
             if (found := saved.get("format")) != FORMAT:
                 raise UserError(f"{path} has the format {found}, and this version of flgames reads {FORMAT}.")
             return Plan.model_validate(saved)
         except ValidationError as error:
             raise UserError(f"{path} can't be read: {error.errors()[0]['msg']}.") from None
-        except (json.JSONDecodeError, AttributeError) as error:
+        except (json.JSONDecodeError, UnicodeDecodeError, AttributeError) as error:
             raise UserError(f"{path} can't be read: {error}.") from None
 
     def keep_plan(self) -> None:
@@ -185,7 +189,10 @@ class RunFolder:
         path = self.path / "clients.json"
         if not path.exists():
             return None
-        return {name: Survey.model_validate(told) for name, told in json.loads(path.read_text()).items()}
+        try:
+            return {name: Survey.model_validate(told) for name, told in json.loads(path.read_bytes()).items()}
+        except (ValueError, AttributeError):
+            raise UserError(f"{path} is damaged: it does not say what clients have told.") from None
 
     def add_surveys(self, surveys: Mapping[str, Survey]) -> None:
         """Clients of own data have told of them: now the plan can be made."""
@@ -310,8 +317,11 @@ class GameFolder:
         path = self.path / name
         if not path.exists():
             return []
-        whole = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        return [kind.model_validate_json(line) for line in whole]
+        *whole, _ = path.read_bytes().split(b"\n")
+        try:
+            return [kind.model_validate_json(line) for line in whole]
+        except ValidationError as error:
+            raise UserError(f"{path} is damaged: {error.errors()[0]['msg']}.") from None
 
 
 def environment() -> Environment:

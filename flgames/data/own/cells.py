@@ -22,6 +22,9 @@ TRUTHS = {"true": 1.0, "false": 0.0}
 DATE = r"\d{4}-\d{2}-\d{2}([T ].*)?"
 OTHER_DATE = r"\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})( .*)?|\d{4}/\d{1,2}/\d{1,2}( .*)?"
 
+LARGEST = 1e30
+"""Models compute in single precision, and larger numbers have no squares there."""
+
 MOSTLY = 0.5
 """A column with more numbers than this, and words too, was meant to have numbers."""
 
@@ -70,7 +73,7 @@ def label_of(value: object) -> str:
 
 def is_empty(value: object) -> bool:
     """Whether somebody wrote nothing."""
-    return value is None or value != value or str(value).strip().lower() in EMPTY
+    return value is None or str(value).strip().lower() in EMPTY
 
 
 def _texts(column: pandas.Series) -> pandas.Series:
@@ -78,7 +81,10 @@ def _texts(column: pandas.Series) -> pandas.Series:
     import pandas
 
     # Cells are alike more often than not: what each is worth is asked once.
-    said = {value: np.nan if is_empty(value) else str(value).strip() for value in column.dropna().unique()}
+    try:
+        said = {value: np.nan if is_empty(value) else str(value).strip() for value in column.dropna().unique()}
+    except TypeError:
+        raise Unusable("has lists or tables in its cells") from None
     return pandas.Series(column.astype(object).map(said), dtype=object)
 
 
@@ -107,6 +113,8 @@ def _guessed(texts: pandas.Series) -> Cells:
 def _numbers(values: np.ndarray) -> Cells:
     if np.isinf(values).any():
         raise Unusable("has infinity")
+    if (np.abs(values) > LARGEST).any():
+        raise Unusable(f"has numbers beyond {LARGEST:g}")
     return Cells("number" if np.isfinite(values).any() else "empty", values)
 
 

@@ -18,7 +18,7 @@ from flgames.data.own.frames import NPZ, TABLES, ending, read_frame
 from flgames.data.own.layout import Layout
 from flgames.data.own.records import Records
 from flgames.data.own.roles import Kind, Roles
-from flgames.data.own.stack import INPUTS, arrays_in, of_array, read_npz
+from flgames.data.own.stack import INPUTS, arrays_in, check_numbers, of_array, read_npz
 from flgames.data.own.table import Table, as_table, table_of
 from flgames.errors import UserError, unknown
 
@@ -119,7 +119,10 @@ def read_inputs(path: Path, layout: Layout) -> Tensor:
         raise UserError(f"{path} is none of {', '.join((*IMAGES, *TABLES))}.")
     if ending(path) == NPZ:
         arrays = arrays_in(path.stem, path)
+        if not arrays:
+            raise UserError(f"{path} has no arrays.")
         values = arrays[INPUTS] if INPUTS in arrays else next(iter(arrays.values()))
+        check_numbers(path.stem, values, f"the inputs in {path.name}")
         return of_array(path.stem, values, [layout.classes[0]] * len(values)).rows(layout).values
     return inputs_of(str(path), read_frame(path.name, path), layout)
 

@@ -68,8 +68,8 @@ def _separated(path: Path) -> pandas.DataFrame:
         text = (gzip.decompress(content) if path.suffix.lower() == ".gz" else content).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         raise _Unreadable(f"{path.name} can't be read as CSV in UTF-8: {error}.") from None
-    separator = _separator(text.partition("\n")[0])
     try:
+        separator = _separator(text.partition("\n")[0])
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
     except csv.Error as error:
         raise _Unreadable(f"{path.name} can't be read as CSV in UTF-8: {error}.") from None
@@ -105,7 +105,7 @@ def _parquet(path: Path) -> pandas.DataFrame:
         ) from None
     try:
         return pandas.read_parquet(path, engine="pyarrow")
-    except (OSError, ValueError) as error:
+    except Exception as error:  # damaged files fail in many ways
         raise _Unreadable(f"{path.name} can't be read as parquet: {error}.") from None
 
 
