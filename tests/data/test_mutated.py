@@ -30,11 +30,11 @@ SEED = int(os.environ.get("FLGAMES_MUTATIONS_SEED", "0"))
 
 
 def tracebacks(tries: int, attempt: Callable[[random.Random], None]) -> Counter[str]:
-    """Where tries ended in anything but a sentence."""
+    """Where tries ended in anything but a sentence; commands make one of what a disk says, too."""
     found: Counter[str] = Counter()
     for number in range(tries):
         try:
-            with warnings.catch_warnings(), suppress(UserError):
+            with warnings.catch_warnings(), suppress(UserError, OSError):
                 warnings.simplefilter("ignore")  # PIL's and NumPy's, which are no tracebacks
                 attempt(random.Random(f"{SEED}-{number}"))
         except Exception as error:

@@ -104,7 +104,11 @@ def _parquet(path: Path) -> pandas.DataFrame:
             f"reading {path.name} needs one more package: pip install -c constraints.txt '.[parquet]'."
         ) from None
     try:
-        return pandas.read_parquet(path, engine="pyarrow")
+        frame = pandas.read_parquet(path, engine="pyarrow")
+        for number, kind in enumerate(frame.dtypes):
+            if isinstance(kind, pandas.StringDtype):
+                frame.iloc[:, number].astype(object)  # text that was damaged is found here
+        return frame
     except Exception as error:  # damaged files fail in many ways
         raise _Unreadable(f"{path.name} can't be read as parquet: {error}.") from None
 
