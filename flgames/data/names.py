@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+LONGEST_NUMBER = 1000
+"""Digits: Python makes no number of some thousands."""
+
 
 def natural(names: Iterable[str]) -> tuple[str, ...]:
     """client-2 before client-10, on every machine."""
@@ -13,7 +16,11 @@ def natural(names: Iterable[str]) -> tuple[str, ...]:
 
 def _parts(name: str) -> list[tuple[bool, int, str]]:
     pieces = re.split(r"(\d+)", name)
-    return [(not piece.isdecimal(), int(piece) if piece.isdecimal() else 0, piece) for piece in pieces if piece]
+    return [(True, 0, piece) if not _is_number(piece) else (False, int(piece), piece) for piece in pieces if piece]
+
+
+def _is_number(piece: str) -> bool:
+    return piece.isdecimal() and len(piece) <= LONGEST_NUMBER
 
 
 def written_alike(names: Iterable[str]) -> str | None:

@@ -5,11 +5,12 @@ DISK/CLIENT/RUN/MATCH/round-R.pt   its state after round R of a match, while the
 DISK/CLIENT/RUN/MATCH/now.pt       its state after its last answer, where every question meets a new process
 DISK/CLIENT/.site                  its journal, for people at the site
 ```
+
+States are sealed. One that was damaged is dropped: the client says that it is out of step, and is told again.
 """
 
 from __future__ import annotations
 
-import io
 import logging
 import re
 import shutil
@@ -32,13 +33,13 @@ from flgames.data.samples import Samples, input_shape
 from flgames.devices import chosen_device
 from flgames.engines.wire import Unreadable, pack, pack_answer, read_ask, unpack
 from flgames.errors import UserError
-from flgames.files import write_atomically
 from flgames.models.architecture import Weights
 from flgames.policy import games
 from flgames.policy.codes import BadQuestion, OutOfStep, Refused, code_of, told_of
 from flgames.policy.journal import Journal, sha256
 from flgames.policy.rules import Rules, rules_of_site
 from flgames.runs.match import Match
+from flgames.sealed import Damaged, Seal, read_state, round_of, write_state
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +51,12 @@ SERVER = "server"
 
 SITE = ".site"
 """The journal's folder. No run can be called so."""
+
+ROUND = "round-"
+"""How the names of states begin that the server may go back to."""
+
+NOW = -1
+"""In a seal, instead of a question's number: the state follows none."""
 
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """What clients and runs may be called: their names become folders."""
@@ -73,6 +80,8 @@ class Session:
     folder: Path
     plan: str
     """The hash of what is played."""
+    match: str
+    """The match's key."""
     answered: int | None = None
     written: tuple[int, int] | None = None
     """Which now.pt this state is the same as."""
@@ -173,7 +182,7 @@ class Host:
             case "leave":
                 self._leave(session)
             case "rounds":
-                pass
+                _drop_damaged(session)
             case unknown:
                 raise BadQuestion(f"{unknown!r} is nothing that a client can do")
         return pack({"client": self.name, "number": 0, "rounds": saved_rounds(session.folder)})
@@ -207,9 +216,10 @@ class Host:
             site = Site.of(self.name, samples, self._seed(match), device, validation)
             games.check_samples(self.rules.game, len(site.samples), len(site.held_back or ()) or None)
             # One match at a time: a run plays them one after the other.
-            self._session = Session(method.client(site), folder, games.plan_hash(match))
-        if self.forgets and _stamp(folder / "now.pt") != self._session.written:
-            self._load(self._session, "now.pt")
+            self._session = Session(method.client(site), folder, games.plan_hash(match), match.key)
+        changed = self.forgets and _stamp(folder / "now.pt") != self._session.written
+        if changed and not self._load(self._session, "now.pt"):
+            self._load_latest(self._session)
         return self._session
 
     def _seed(self, match: Match) -> int:
@@ -218,18 +228,17 @@ class Host:
         return self.journal.secret_seed(match.seed) if own and self.rules.game.secret_order else match.seed
 
     def _save(self, session: Session, round_: int, keep: Collection[int]) -> None:
-        _write(session.folder / f"round-{round_}.pt", _state(session))
+        _write(session, f"{ROUND}{round_}.pt", round_)
         for old in set(saved_rounds(session.folder)) - {round_, *keep}:
-            (session.folder / f"round-{old}.pt").unlink(missing_ok=True)
+            (session.folder / f"{ROUND}{old}.pt").unlink(missing_ok=True)
 
     def _restore(self, session: Session, round_: int) -> None:
+        _drop_damaged(session)
         rounds = saved_rounds(session.folder)
         if round_ in rounds:
-            self._load(session, f"round-{round_}.pt")
+            self._load(session, f"{ROUND}{round_}.pt")
         else:
-            if rounds:  # its moments and moves are of another round, but they are its own
-                self._load(session, f"round-{max(rounds)}.pt")
-            session.answered = None
+            self._load_latest(session)
         if self.forgets:
             self._write_now(session)
         if round_ not in rounds:
@@ -240,15 +249,27 @@ class Host:
         self._session = None
 
     def _write_now(self, session: Session) -> None:
-        _write(session.folder / "now.pt", _state(session))
+        _write(session, "now.pt", NOW if session.answered is None else session.answered)
         session.written = _stamp(session.folder / "now.pt")
 
-    def _load(self, session: Session, name: str) -> None:
+    def _load(self, session: Session, name: str) -> bool:
+        """Whether the session has the state of this file now; one that was damaged is dropped."""
         path = session.folder / name
         session.written = _stamp(path)
-        state: State = torch.load(path, weights_only=True, map_location=session.client.site.device)
+        state = _state_in(session, path)
+        if state is None:
+            session.written = None
+            return False
         session.client.load_state_dict(taken(state, "client", dict))
         session.answered = taken(state, "answered", int) if state["answered"] is not None else None
+        return True
+
+    def _load_latest(self, session: Session) -> None:
+        """Its moments and moves are of another round then, but they are its own."""
+        _drop_damaged(session)
+        if rounds := saved_rounds(session.folder):
+            self._load(session, f"{ROUND}{max(rounds)}.pt")
+        session.answered = session.written = None
 
 
 def as_folder(name: str) -> str:
@@ -285,18 +306,37 @@ def _number(header: Mapping[str, Any]) -> int:
 
 def saved_rounds(folder: Path) -> list[int]:
     """The rounds whose states are on the disk."""
-    return sorted(int(path.stem.removeprefix("round-")) for path in folder.glob("round-*.pt"))
+    return sorted(int(path.stem.removeprefix(ROUND)) for path in folder.glob(f"{ROUND}*.pt"))
 
 
-def _state(session: Session) -> State:
-    return {"client": session.client.state_dict(), "answered": session.answered}
+def _write(session: Session, name: str, round_: int) -> None:
+    session.folder.mkdir(parents=True, exist_ok=True)
+    state: State = {"client": session.client.state_dict(), "answered": session.answered}
+    write_state(session.folder / name, state, _seal(session, round_))
 
 
-def _write(path: Path, state: State) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    buffer = io.BytesIO()
-    torch.save(state, buffer)
-    write_atomically(path, buffer.getvalue())
+def _state_in(session: Session, path: Path) -> State | None:
+    """The state of a file; None if there is none, or if it was damaged: then it is dropped."""
+    said = round_of(path)
+    try:
+        if path.stem.startswith(ROUND) and path.stem != f"{ROUND}{said}":
+            raise Damaged(f"{path} is damaged: it says that it is of round {said}.")
+        return read_state(path, _seal(session, NOW if said is None else said), session.client.site.device)
+    except Damaged as why:
+        if path.exists():
+            log.warning("%s It is dropped, and the server will tell again what it lacks.", why)
+            path.unlink()
+        return None
+
+
+def _drop_damaged(session: Session) -> None:
+    for round_ in saved_rounds(session.folder):
+        _state_in(session, session.folder / f"{ROUND}{round_}.pt")
+
+
+def _seal(session: Session, round_: int) -> Seal:
+    site = session.client.site
+    return Seal(session.match, site.seed, round_, site.name)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

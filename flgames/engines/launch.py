@@ -18,7 +18,7 @@ from pathlib import Path
 
 import flgames
 from flgames.core.callbacks import Callback
-from flgames.engines.serve import ERROR, STOP, raise_error_of
+from flgames.engines.serve import ERROR, LOCKED, STOP, raise_error_of
 from flgames.errors import UserError, unknown
 from flgames.policy.rules import SIMULATED_VARIABLE
 from flgames.runs.folder import GameFolder, RunFolder
@@ -61,7 +61,7 @@ def check_engine(settings: Settings) -> None:
 
 
 def simulate(run: RunFolder, callbacks: Sequence[Callback], interrupted: Callable[[], bool]) -> None:
-    """Play a run in its engine's simulator, and tell of every round."""
+    """Play a run in its engine's simulator, and tell of every round. Whoever calls this has locked the run folder."""
     look = Onlooker(run, callbacks)
     for name in (STOP, ERROR):
         (run.path / name).unlink(missing_ok=True)
@@ -129,23 +129,25 @@ class Onlooker:
 
 @contextmanager
 def _started(run: RunFolder) -> Iterator[subprocess.Popen[bytes]]:
-    """The engine's process; when this one leaves, it and its children are gone."""
+    """The engine's process; when this one leaves, or is killed, it and its children are gone."""
     from flgames.engines import processes  # what it needs comes with the engines
 
     command = [sys.executable, "-m", __name__, str(run.path)]
     # NVFlare's workspace has a folder of our name, which would hide an editable install from its processes.
     package = str(Path(flgames.__file__).parents[1])
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
-    environment = os.environ | QUIET | {processes.MARK: run.id, "PYTHONPATH": path, SIMULATED_VARIABLE: "1"}
-    with open(run.path / LOG, "ab") as log:
+    unmarked = os.environ | QUIET | {"PYTHONPATH": path, SIMULATED_VARIABLE: "1"}
+    environment = unmarked | {processes.MARK: run.id, LOCKED: run.id}
+    processes.kill(run.id)  # what a process that was killed has left behind
+    with open(run.path / LOG, "ab") as log, processes.watched(run.id, unmarked):
         process = subprocess.Popen(
             command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
         )
-    try:
-        yield process
-    finally:
-        processes.kill(run.id)
-        process.wait()
+        try:
+            yield process
+        finally:
+            processes.kill(run.id)
+            process.wait()
 
 
 def main(path: str) -> None:

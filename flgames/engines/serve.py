@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 from flgames.core.callbacks import Callback, GameInfo
@@ -28,6 +30,9 @@ STOP = "stop"
 ERROR = "error.json"
 """What went wrong that a person can mend."""
 
+LOCKED = "FLGAMES_LOCKED"
+"""In the environment: the run whose folder the process that started this one has locked for it."""
+
 FOR_PEOPLE = {kind.__name__: kind for kind in (UserError, ClientFailure, Diverged)}
 
 
@@ -47,27 +52,31 @@ def open_or_create(path: Path, settings: Settings) -> RunFolder:
 def serve(run: RunFolder, connect: Callable[[], Exchange], aborted: Callable[[], bool] = lambda: False) -> bool:
     """Play a run to its end over the clients that ``connect`` finds, going on where its folder says that it stands;
     False if it was interrupted."""
+    with nullcontext() if os.environ.get(LOCKED) == run.id else locked(run.path):
+        return _serve(run, connect, aborted)
+
+
+def _serve(run: RunFolder, connect: Callable[[], Exchange], aborted: Callable[[], bool]) -> bool:
     stop, error = run.path / STOP, run.path / ERROR
     stop.unlink(missing_ok=True)
     error.unlink(missing_ok=True)
 
     settings = run.settings
     try:
-        with locked(run.path):
-            exchange = connect()
+        exchange = connect()
 
-            def connected(match: Match) -> RemoteFederation:
-                check_players(match, exchange.clients)
-                return RemoteFederation(exchange, run.id, match, settings.threads, settings.device, settings.timeout)
+        def connected(match: Match) -> RemoteFederation:
+            check_players(match, exchange.clients)
+            return RemoteFederation(exchange, run.id, match, settings.threads, settings.device, settings.timeout)
 
-            def survey() -> dict[str, Survey]:
-                patience = max(settings.timeout, BEGINNING)
-                told = surveys(exchange, str(settings.data), settings.roles, settings.threads, patience)
-                for remark in lacking(told):
-                    log.warning(remark)
-                return told
+        def survey() -> dict[str, Survey]:
+            patience = max(settings.timeout, BEGINNING)
+            told = surveys(exchange, str(settings.data), settings.roles, settings.threads, patience)
+            for remark in lacking(told):
+                log.warning(remark)
+            return told
 
-            play_run(run, [_Log()], lambda: stop.exists() or aborted(), connected, survey)
+        play_run(run, [_Log()], lambda: stop.exists() or aborted(), connected, survey)
     except Interrupted:
         log.info("interrupted; the state is saved")
         return False

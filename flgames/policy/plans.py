@@ -10,8 +10,6 @@ from flgames.runs.folder import GameFolder
 from flgames.runs.match import Match
 from flgames.runs.runner import phi_game
 
-NOWHERE = GameFolder(Path())
-
 
 def games_in(path: Path) -> list[Match]:
     """Those of a run, in the order in which they are played, or the one that a site has kept."""
@@ -21,4 +19,8 @@ def games_in(path: Path) -> list[Match]:
         matches = [Match.model_validate(each) for each in read.get("matches", [read])]
     except (OSError, ValueError, TypeError, AttributeError):
         raise UserError(f"{path} has no plan: it takes a run folder, or a plan.json.") from None
-    return [game for match in matches for game in (*(before for before, _ in phi_game(match, NOWHERE)), match)]
+    return [
+        game
+        for match in matches
+        for game in (*(before for before, _ in phi_game(match, GameFolder(Path(), match))), match)
+    ]

@@ -10,8 +10,11 @@ RUN/
     measures.jsonl  probe.jsonl  model.safetensors  result.json
     disagreement.safetensors  of a settled game: its players, and the direction in which they disagree
     state.pt        the whole state of a game under way; gone when it has ended
+    before.pt       the one before, if state.pt was damaged
     whole.pt        the last state with all clients, where that is an earlier one
 ```
+
+States and models are sealed: :mod:`flgames.sealed`.
 
 Whole files are written under a temporary name and renamed; lines are appended, and those after the last checkpoint
 are dropped when a run goes on.
@@ -20,21 +23,21 @@ are dropped when a run goes on.
 from __future__ import annotations
 
 import fcntl
-import io
+import itertools
 import json
+import logging
 import os
 import platform
 import secrets
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import safetensors.torch
 import torch
 from pydantic import BaseModel, ValidationError
 
@@ -49,21 +52,37 @@ from flgames.runs.match import Match
 from flgames.runs.plan import FORMAT, Plan, make_plan
 from flgames.runs.result import Environment, ProbeRecord, Result, as_line, read_result, write_result
 from flgames.runs.settings import Settings, validated, without_unchosen
+from flgames.sealed import Damaged, Seal, read_state, read_tensors, round_of, write_state, write_tensors
+
+log = logging.getLogger(__name__)
+
+LOCK, SOON = ".lock", 0.5
+"""The file that is locked, and the seconds after which it is said that it is."""
 
 PLAN = "plan.json"
+MODEL = "model.safetensors"
 EVIDENCE = "disagreement.safetensors"
+
+LAST, BEFORE, WHOLE = "state.pt", "before.pt", "whole.pt"
+"""The states of a game under way."""
 
 Record = TypeVar("Record", bound=BaseModel)
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep a second process from playing in the same folder."""
-    with open(path / ".lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"Another process is playing in {path}: wait for it or stop it first.") from None
+    """Keep a second process from playing in the same folder. One that only looks whether it may is soon gone."""
+    deadline = time.monotonic() + SOON
+    with open(path / LOCK, "w") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    why = f"Another process is playing in {path}: wait for it or stop it first."
+                    raise UserError(why) from None
+                time.sleep(SOON / 20)
         yield
 
 
@@ -80,28 +99,32 @@ class RunFolder:
 
         The plan of own data that lie elsewhere is made when their surveys have come: :meth:`add_surveys`.
         """
-        if path is None:
-            path = _free_name(settings)
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise UserError(f"{path} is {_what_is_there(path)}: choose another `out`.")
-        run = cls(path, settings)
         try:
+            path = _free_name(settings) if path is None else path
+            _check_free(path)
             path.mkdir(parents=True, exist_ok=True)
-            write_json(path / "environment.json", environment().model_dump() | {"run": secrets.token_hex(6)})
-            write_json(path / "settings.json", settings.flat())
-            if surveys:
-                run.add_surveys(surveys)
-            elif settings.data is None:
-                run.keep_plan()
+            with locked(path):
+                _check_free(path)  # nobody else has made it meanwhile
+                return cls._made(path, settings, surveys)
         except OSError as error:
-            raise UserError(f"The run folder {path} can't be made: {error.strerror}.") from None
+            raise UserError(f"The run folder {path or 'runs'} can't be made: {error.strerror}.") from None
+
+    @classmethod
+    def _made(cls, path: Path, settings: Settings, surveys: Mapping[str, Survey] | None) -> RunFolder:
+        run = cls(path, settings)
+        write_json(path / "environment.json", environment().model_dump() | {"run": secrets.token_hex(6)})
+        write_json(path / "settings.json", settings.flat())
+        if surveys:
+            run.add_surveys(surveys)
+        elif settings.data is None:
+            run.keep_plan()
         return run
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
         """A run that was begun before."""
         try:
-            saved = json.loads((path / "settings.json").read_text())
+            saved = json.loads((path / "settings.json").read_bytes())
             if not isinstance(saved, dict) or "benchmark" not in saved:
                 raise ValueError
         except (OSError, ValueError):
@@ -123,7 +146,11 @@ class RunFolder:
     @property
     def id(self) -> str:
         """What sites keep their states of this run under: no other run has it, wherever its folder is."""
-        return str(json.loads((self.path / "environment.json").read_text())["run"])
+        path = self.path / "environment.json"
+        try:
+            return str(json.loads(path.read_bytes())["run"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise UserError(f"{path} is damaged: it does not say which run this is.") from None
 
     @property
     def is_planned(self) -> bool:
@@ -137,13 +164,13 @@ class RunFolder:
         if not path.exists():  # a folder of a version that stored none, which had the presets of this one
             return make_plan(self.settings, self.surveys)
         try:
-            saved = json.loads(path.read_text())
+            saved = json.loads(path.read_bytes())
             if (found := saved.get("format")) != FORMAT:
                 raise UserError(f"{path} has the format {found}, and this version of flgames reads {FORMAT}.")
             return Plan.model_validate(saved)
         except ValidationError as error:
             raise UserError(f"{path} can't be read: {error.errors()[0]['msg']}.") from None
-        except (json.JSONDecodeError, AttributeError) as error:
+        except (json.JSONDecodeError, UnicodeDecodeError, AttributeError) as error:
             raise UserError(f"{path} can't be read: {error}.") from None
 
     def keep_plan(self) -> None:
@@ -162,7 +189,10 @@ class RunFolder:
         path = self.path / "clients.json"
         if not path.exists():
             return None
-        return {name: Survey.model_validate(told) for name, told in json.loads(path.read_text()).items()}
+        try:
+            return {name: Survey.model_validate(told) for name, told in json.loads(path.read_bytes()).items()}
+        except (ValueError, AttributeError):
+            raise UserError(f"{path} is damaged: it does not say what clients have told.") from None
 
     def add_surveys(self, surveys: Mapping[str, Survey]) -> None:
         """Clients of own data have told of them: now the plan can be made."""
@@ -172,14 +202,15 @@ class RunFolder:
     def games(self) -> list[tuple[Match, GameFolder]]:
         """Every match of the plan, and where it is played."""
         plan = self.plan
-        return [(match, GameFolder(self.path / plan.folder(match))) for match in plan.matches]
+        return [(match, GameFolder(self.path / plan.folder(match), match)) for match in plan.matches]
 
 
 class GameFolder:
     """One method played with one seed."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, match: Match) -> None:
         self.path = path
+        self.match = match
         self._saved_at = time.monotonic()
 
     @property
@@ -195,12 +226,14 @@ class GameFolder:
     @property
     def saved_rounds(self) -> set[int]:
         """The rounds after which a state was saved that one may have to go back to."""
-        return {taken(state, "next_round", int) for state in self._states()}
+        found = (round_of(self.path / name) for name in (LAST, BEFORE, WHOLE))
+        return {each for each in found if each is not None}
 
     def load_state(self, possible: set[int] | None = None) -> State | None:
         """The last checkpoint, of those rounds to which all clients can go back if there is one.
 
-        Lines written after it are dropped, because those rounds will be played again.
+        Lines written after it are dropped, because those rounds will be played again. Checkpoints that are damaged are
+        dropped too, if there is another one.
         """
         states = self._states()
         common = [state for state in states if possible is None or state["next_round"] in possible]
@@ -213,21 +246,38 @@ class GameFolder:
         return state
 
     def save_state(self, state: State) -> None:
-        """A checkpoint. The last one with all clients is kept beside one that lacks some."""
-        last, whole = self.path / "state.pt", self.path / "whole.pt"
-        if not state["whole"] and not whole.exists() and last.exists():
+        """A checkpoint. The one before is kept, and the last one with all clients beside one that lacks some."""
+        last, whole, new = self.path / LAST, self.path / WHOLE, self.path / f".{LAST}.new"
+        rounds = taken(state, "next_round", int)
+        write_state(new, state, self._seal(rounds))
+        if last.exists() and not state["whole"] and not whole.exists():
             os.replace(last, whole)
-        buffer = io.BytesIO()
-        torch.save(state, buffer)
-        write_atomically(last, buffer.getvalue())
+        elif last.exists() and round_of(last) != rounds:
+            os.replace(last, self.path / BEFORE)
+        os.replace(new, last)
         if state["whole"]:
             whole.unlink(missing_ok=True)
         self._saved_at = time.monotonic()
 
     def _states(self) -> list[State]:
         """Those on the disk, the newest first."""
-        paths = [self.path / "state.pt", self.path / "whole.pt"]
-        return [torch.load(path, weights_only=True) for path in paths if path.exists()]
+        states, damaged = list[State](), dict[Path, Damaged]()
+        for path in (self.path / name for name in (LAST, BEFORE, WHOLE)):
+            if path.exists():
+                try:
+                    states.append(read_state(path, self._seal(round_of(path) or 0)))
+                except Damaged as error:
+                    damaged[path] = error
+        states.sort(key=lambda state: taken(state, "next_round", int), reverse=True)
+        for path, why in damaged.items():
+            if not states:
+                raise UserError(f"{why} There is no other checkpoint: remove it, and this game begins anew.")
+            log.warning("%s It is dropped: there is a state after round %s.", why, states[0]["next_round"])
+            path.unlink()
+        return states
+
+    def _seal(self, round_: int) -> Seal:
+        return Seal(self.match.key, self.match.seed, round_)
 
     def is_due(self, seconds: float) -> bool:
         """Whether the last checkpoint is older than this."""
@@ -246,28 +296,32 @@ class GameFolder:
 
     def finish(self, weights: Weights, result: Result, evidence: Weights | None = None) -> None:
         """The final model and its result, and what it was found by; the checkpoint has served."""
-        write_atomically(self.path / "model.safetensors", safetensors.torch.save(weights))
+        seal = self._seal(result.rounds)
+        write_tensors(self.path / MODEL, weights, seal)
         if evidence:
-            write_atomically(self.path / EVIDENCE, safetensors.torch.save(evidence))
+            write_tensors(self.path / EVIDENCE, evidence, seal)
         write_result(self.path / "result.json", result)
-        for name in ("state.pt", "whole.pt"):
+        for name in (LAST, BEFORE, WHOLE):
             (self.path / name).unlink(missing_ok=True)
 
     def weights(self) -> Weights:
         """Of the final model."""
-        return safetensors.torch.load_file(self.path / "model.safetensors")
+        return read_tensors(self.path / MODEL, self._seal(self.result().rounds))
 
     def evidence(self) -> Weights | None:
         """What a settled game found its shortcut by: its players, and the direction in which they disagree."""
         path = self.path / EVIDENCE
-        return safetensors.torch.load_file(path) if path.exists() else None
+        return read_tensors(path, self._seal(self.result().rounds)) if path.exists() else None
 
     def _read(self, name: str, kind: type[Record]) -> list[Record]:
         path = self.path / name
         if not path.exists():
             return []
-        whole = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        return [kind.model_validate_json(line) for line in whole]
+        *whole, _ = path.read_bytes().split(b"\n")
+        try:
+            return [kind.model_validate_json(line) for line in whole]
+        except ValidationError as error:
+            raise UserError(f"{path} is damaged: {error.errors()[0]['msg']}.") from None
 
 
 def environment() -> Environment:
@@ -299,12 +353,19 @@ def _commit() -> str | None:
 
 
 def _free_name(settings: Settings) -> Path:
+    """A folder that nobody else has, made at once."""
     stem = f"{datetime.now():%Y%m%d-%H%M%S}-{settings.benchmark}-{settings.slug}"
-    path, number = Path("runs") / stem, 1
-    while path.exists():
-        number += 1
-        path = Path("runs") / f"{stem}-{number}"
-    return path
+    for number in itertools.count(1):
+        path = Path("runs") / (f"{stem}-{number}" if number > 1 else stem)
+        with suppress(FileExistsError):
+            path.mkdir(parents=True)
+            return path
+    raise AssertionError("there are always more numbers")
+
+
+def _check_free(path: Path) -> None:
+    if path.exists() and (not path.is_dir() or any(each.name != LOCK for each in path.iterdir())):
+        raise UserError(f"{path} is {_what_is_there(path)}: choose another `out`.")
 
 
 def _what_is_there(path: Path) -> str:

@@ -84,7 +84,7 @@ def load(path: Path, method: str | None = None, seed: int | None = None, holdout
     if holdout is not None and holdout not in by_holdout:
         raise unknown("client that was held out:", holdout, map(str, by_holdout))
     match = by_holdout[holdout] if holdout is not None else found[0]
-    folder = GameFolder(run.path / plan.folder(match))
+    folder = GameFolder(run.path / plan.folder(match), match)
     return LoadedModel(run, match, folder.result(), load_model(folder, match))
 
 

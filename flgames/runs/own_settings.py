@@ -18,7 +18,9 @@ EACH, REST = "each", "rest"
 def _names(value: object) -> object:
     if isinstance(value, str):
         value = [name.strip() for name in value.split(",") if name.strip()]
-    return tuple(dict.fromkeys(value)) if isinstance(value, list | tuple) else value or ()
+    if isinstance(value, list | tuple):
+        return tuple(dict.fromkeys(value)) if all(isinstance(name, str) for name in value) else value
+    return value or ()
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]

@@ -136,7 +136,7 @@ def read_file(path: Path, beside: Sequence[str] = ()) -> dict[str, object]:
         content = tomllib.loads(path.read_text())
     except OSError as error:
         raise UserError(f"The config file {path} can't be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"The config file {path} is not TOML: {error}.") from None
     values = {key.replace("-", "_"): value for key, value in content.items()}
     known = (*knobs(), *beside)

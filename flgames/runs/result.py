@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from statistics import fmean
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from flgames.core.figures import Figures
 from flgames.core.records import GameResult
+from flgames.errors import UserError
 from flgames.evaluation.profile import InvarianceProfile
 from flgames.files import write_json
 
@@ -95,7 +96,10 @@ def write_result(path: Path, result: Result) -> None:
 
 
 def read_result(path: Path) -> Result:
-    return Result.model_validate_json(path.read_text())
+    try:
+        return Result.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise UserError(f"{path} is damaged: {error.errors()[0]['msg']}.") from None
 
 
 def read_stored(path: Path) -> StoredMatch:

@@ -179,7 +179,8 @@ def phi_game(match: Match, folder: GameFolder) -> list[tuple[Match, GameFolder]]
     """The match that trains the phi of another before it begins, if there is one, and where it is played."""
     if not match.entry.phi_rounds:
         return []
-    return [(match.model_copy(update={"entry": before(match.entry)}), GameFolder(folder.path / "phi"))]
+    earlier = match.model_copy(update={"entry": before(match.entry)})
+    return [(earlier, GameFolder(folder.path / "phi", earlier))]
 
 
 def info_of(match: Match, folder: GameFolder) -> GameInfo:

@@ -53,7 +53,7 @@ class Store:
 
     def folder(self, match: Match) -> GameFolder:
         """Where a match is played."""
-        return GameFolder(self.root / "games" / match.stem)
+        return GameFolder(self.root / "games" / match.stem, match)
 
     def keep(self, match: Match) -> None:
         """Write the file of a match whose folder has a result."""

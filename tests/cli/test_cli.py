@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from flgames.cli import app
 from flgames.data.benchmarks import published
 from flgames.data.benchmarks.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE
-from flgames.runs.folder import GameFolder, RunFolder, locked
+from flgames.runs.folder import RunFolder, locked
 from flgames.runs.load import load
 from flgames.runs.resolve import resolve
 from flgames.runs.runner import Interrupted, play_run
@@ -38,6 +38,11 @@ def play(out: Path, *arguments: str) -> Any:
 def untimed(folder: Path) -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in (folder / "measures.jsonl").read_text().splitlines()]
     return [{key: value for key, value in line.items() if key != "seconds"} for line in lines]
+
+
+def probes(folder: Path) -> list[str]:
+    path = folder / "probe.jsonl"
+    return path.read_text().splitlines() if path.exists() else []
 
 
 @pytest.fixture(scope="module")
@@ -374,7 +379,7 @@ def same_results(one: Path, two: Path) -> None:
     for method in ("fedavg", "v-fl-games-smooth"):
         left, right = one / method / "seed-0", two / method / "seed-0"
         assert untimed(left) == untimed(right)
-        assert GameFolder(left).probes() == GameFolder(right).probes()
+        assert probes(left) == probes(right)
         assert (left / "model.safetensors").read_bytes() == (right / "model.safetensors").read_bytes()
         assert not (right / "state.pt").exists()
 
@@ -395,14 +400,22 @@ def test_killed_at_a_random_round_and_resumed_bit_for_bit(
     same_results(uninterrupted, out)
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(uninterrupted: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sent", "is_heard"),
+    [((signal.SIGINT,), True), ((signal.SIGTERM, signal.SIGTERM), True), ((signal.SIGHUP, signal.SIGTERM), False)],
+    ids=["Ctrl-C", "SIGTERM twice", "the terminal is closed"],
+)
+def test_a_signal_saves_and_says_how_to_go_on(
+    sent: tuple[signal.Signals, ...], is_heard: bool, uninterrupted: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     process = start(out, "--checkpoint-seconds", "1000")
     wait_for_rounds(out, 5, process)
-    process.send_signal(signal.SIGINT)
+    for each in sent:
+        process.send_signal(each)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert f"flgames play --resume {out}" in said
+    assert (f"flgames play --resume {out}" in said) == is_heard
     assert (out / "v-fl-games-smooth" / "seed-0" / "state.pt").exists()
     assert run("play", "--resume", out).exit_code == 0
     same_results(uninterrupted, out)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-import torch
 from typer.testing import CliRunner
 
 from flgames.cli import app
@@ -19,6 +19,7 @@ from flgames.runs.folder import RunFolder
 from flgames.runs.plan import make_plan
 from flgames.runs.resolve import resolve
 from flgames.runs.runner import Interrupted, play_run
+from flgames.sealed import Seal, read_state, round_of, write_state
 from tests.own_data import three_hospitals
 
 SHORT = {"rounds": 3, "stop_below": "never", "threads": 1}
@@ -118,12 +119,14 @@ def make_older(run: RunFolder, settings: dict[str, object]) -> Path:
     """Leave a run folder as a version that stored no plan has left it; nobody held samples back, or settled."""
     (run.path / "plan.json").unlink()
     (run.path / "settings.json").write_text(json.dumps(settings))
-    path = run.games()[-1][1].path / "state.pt"
-    state = torch.load(path, weights_only=True)
+    match, folder = run.games()[-1]
+    path = folder.path / "state.pt"
+    seal = Seal(match.key, match.seed, round_of(path) or 0)
+    state: dict[str, Any] = read_state(path, seal)
     later = [(state["server"], "held_back"), (state["method"], "found"), (state["method"], "sign")]
     for part, name in [*later, *((client, "sign") for client in state["clients"].values())]:
         del part[name]
-    torch.save(state, path)
+    write_state(path, state, seal)
     return run.path
 
 

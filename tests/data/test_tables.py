@@ -82,7 +82,7 @@ def test_numbers_that_are_names_are_said_to_be() -> None:
         (("Jan 3, 2024", "Feb 1 2024"), "has dates that are not written YYYY-MM-DD"),
         (("1,234", "2,500"), "has numbers with separators, % or <: write them plainly"),
         (("12%", "7 %"), "has numbers with separators, % or <: write them plainly"),
-        (("9e37", "35e38"), "has numbers that are too large"),
+        (("9e37", "35e38"), "has numbers beyond 1e+30"),
         (("1", "inf"), "has infinity"),
     ],
 )

@@ -23,6 +23,7 @@ from flgames.models.architecture import Weights
 from flgames.runs.folder import GameFolder
 from flgames.runs.match import Match
 from flgames.runs.runner import Interrupted, Runner
+from flgames.sealed import Seal, read_state
 from tests.by_hand import CLIENTS, ByHand, Spoil
 from tests.engines.matches import CPU, a_match, here, over, played
 from tests.games import Following
@@ -334,13 +335,15 @@ def test_what_is_too_large_is_not_decoded(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_run_goes_on_from_the_clients_own_disks_bit_for_bit(tmp_path: Path) -> None:
-    match, sites, folder = a_match(rounds=9), tmp_path / "sites", GameFolder(tmp_path / "run")
+    match, sites = a_match(rounds=9), tmp_path / "sites"
+    folder = GameFolder(tmp_path / "run", match)
     play_on(folder, ByHand(sites), match, interrupt_after=5, checkpoint_every=2)
-    assert saved_rounds(next(sites.glob("client-1/run/*"))) == [4, 5]
-    assert torch.load(folder.path / "state.pt", weights_only=True)["clients"] == {}, "clients keep their own"
+    assert saved_rounds(next(sites.glob("client-1/run/*"))) == [2, 4, 5], "and those that the server may go back to"
+    state = read_state(folder.path / "state.pt", Seal(match.key, match.seed, 5))
+    assert state["clients"] == {}, "clients keep their own"
     # Everything that was in memory is gone.
     play_on(folder, ByHand(sites), match, checkpoint_every=2)
-    undisturbed = GameFolder(tmp_path / "other")
+    undisturbed = GameFolder(tmp_path / "other", match)
     play_on(undisturbed, ByHand(tmp_path / "elsewhere"), match)
     assert (folder.path / "model.safetensors").read_bytes() == (undisturbed.path / "model.safetensors").read_bytes()
     assert not list(sites.rglob("*.pt")), "a match that has ended leaves nothing behind"
@@ -348,25 +351,74 @@ def test_a_run_goes_on_from_the_clients_own_disks_bit_for_bit(tmp_path: Path) ->
 
 def test_it_goes_back_to_the_last_round_that_all_have(tmp_path: Path) -> None:
     """One client was away at the last checkpoints; the others still have the one before."""
-    match, sites, folder = a_match(rounds=10), tmp_path / "sites", GameFolder(tmp_path / "run")
+    match, sites = a_match(rounds=10), tmp_path / "sites"
+    folder = GameFolder(tmp_path / "run", match)
     exchange = ByHand(sites)
     leave_at = {5: {"client-2"}}
     play_on(folder, exchange, match, interrupt_after=8, checkpoint_every=2, away=leave_at)
-    assert folder.saved_rounds == {4, 8}
+    assert folder.saved_rounds == {4, 6, 8}
     play_on(folder, ByHand(sites), match)
-    undisturbed = GameFolder(tmp_path / "other")
+    undisturbed = GameFolder(tmp_path / "other", match)
     play_on(undisturbed, ByHand(tmp_path / "elsewhere"), match)
     assert (folder.path / "model.safetensors").read_bytes() == (undisturbed.path / "model.safetensors").read_bytes()
 
 
 def test_a_client_without_any_state_of_its_own_rejoins(tmp_path: Path) -> None:
-    match, sites, folder = a_match(rounds=8), tmp_path / "sites", GameFolder(tmp_path / "run")
+    match, sites = a_match(rounds=8), tmp_path / "sites"
+    folder = GameFolder(tmp_path / "run", match)
     play_on(folder, ByHand(sites), match, interrupt_after=4)
     for path in sites.glob("client-3/run/*/*.pt"):
         path.unlink()
     play_on(folder, ByHand(sites), match)
     assert folder.result().rounds == 8
     assert "no state of round 4" in folder.measures()[4].failures["client-3"]
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-50])
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [cut, flip])
+def test_a_site_drops_a_damaged_state_and_catches_up(
+    damage: Callable[[Path], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where every question meets a new process: one failure, and it is back with the next question."""
+    match = a_match(rounds=8)
+    folder = GameFolder(tmp_path / "run", match)
+
+    class Damaging(Callback):
+        def on_round(self, record: RoundRecord) -> None:
+            if record.round == 2:
+                damage(next(tmp_path.glob("client-2/run/*/now.pt")))
+
+    exchange = ByHand(tmp_path, processes=2, forgets=True)
+    connect = lambda match: RemoteFederation(exchange, "run", match, threads=1)  # noqa: E731
+    Runner(CPU, [Damaging()], connect=connect).play(folder, match)
+    failed = {record.round: record.failures["client-2"] for record in folder.measures() if record.failures}
+    assert list(failed) == [3]
+    assert "OutOfStep" in failed[3]
+    assert "now.pt is damaged: its SHA-256" in caplog.text
+    assert [("client-2" in record.moved) for record in folder.measures()[4:]] == [True] * 4
+
+
+@pytest.mark.parametrize("damage", [cut, flip])
+def test_a_damaged_state_of_a_round_is_none(damage: Callable[[Path], None], tmp_path: Path) -> None:
+    """All go back to the checkpoint before, which the site has too."""
+    match, sites = a_match(rounds=9), tmp_path / "sites"
+    folder = GameFolder(tmp_path / "run", match)
+    play_on(folder, ByHand(sites), match, interrupt_after=5, checkpoint_every=2)
+    damage(next(sites.glob("client-3/run/*/round-5.pt")))
+    play_on(folder, ByHand(sites), match)
+    assert not any(record.failures for record in folder.measures())
+    undisturbed = GameFolder(tmp_path / "other", match)
+    play_on(undisturbed, ByHand(tmp_path / "elsewhere"), match)
+    assert (folder.path / "model.safetensors").read_bytes() == (undisturbed.path / "model.safetensors").read_bytes()
 
 
 def play_on(

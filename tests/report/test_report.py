@@ -50,7 +50,7 @@ def test_the_live_line_fits_and_tells_round_accuracy_rule_and_time(clients: int,
     console = Console(width=80, force_terminal=True, record=True)
     (match,) = make_plan(resolve({"against": "none"})).matches
     with console.capture() as captured, LiveLine(console) as live:
-        live.on_start(info_of(match, GameFolder(tmp_path)))
+        live.on_start(info_of(match, GameFolder(tmp_path, match)))
         live.on_round(a_record(clients))
     said = captured.get()
     for part in ("Parallel F-FL Games (Smooth)", "round 123/500", "0.810", "stops below 0.70", "12.3 s"):
@@ -89,7 +89,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Drawing]]:
 
 
 def a_game(path: Path, clients: int) -> GameFolder:
-    folder = GameFolder(path)
+    (match,) = make_plan(resolve({"against": "none"})).matches
+    folder = GameFolder(path, match)
     for round_ in range(2):
         folder.append(a_record(clients).model_copy(update={"round": round_}))
     folder.finish({"w": torch.zeros(1)}, result(0.6).model_copy(update={"rounds": 2, "chosen_round": 1}))

@@ -26,7 +26,7 @@ from flgames.runs.folder import GameFolder, RunFolder
 from flgames.runs.load import load
 from flgames.runs.plan import Plan, make_plan
 from flgames.runs.resolve import resolve
-from flgames.runs.runner import play_run
+from flgames.runs.runner import phi_game, play_run
 from tests.by_hand import ByHand
 from tests.games import same
 from tests.own_data import pictures
@@ -120,8 +120,8 @@ def test_it_is_the_same_over_an_engine(kind: str, tmp_path: Path) -> None:
 
 
 def phi(folder: GameFolder) -> dict[str, torch.Tensor]:
-    inside = GameFolder(folder.path / "phi")
-    return inside.weights() if inside.has_ended else {}
+    inside = [earlier.weights() for _, earlier in phi_game(folder.match, folder)]
+    return inside[0] if inside else {}
 
 
 def test_training_clients_are_counted_and_nobody_who_is_held_out(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -151,3 +154,26 @@ def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:
     path.write_text("{}")
     with pytest.raises(UserError, match=r"plan\.json (can't be read|has the format None)"):
         _ = run.plan
+
+
+def test_of_many_that_make_the_same_folder_one_does_and_the_others_change_nothing(tmp_path: Path) -> None:
+    many, path = 8, tmp_path / "run"
+    together = threading.Barrier(many)
+
+    def make(seed: int) -> str:
+        settings = resolve({"seed": seed})
+        together.wait()
+        try:
+            RunFolder.create(path, settings)
+        except UserError as error:
+            return str(error)
+        return ""
+
+    for _ in range(3):
+        shutil.rmtree(path, ignore_errors=True)
+        with ThreadPoolExecutor(many) as pool:
+            said = list(pool.map(make, range(many)))
+        (seed,) = [seed for seed, why in enumerate(said) if not why]
+        assert all("belongs to another run" in why or "Another process" in why for why in said if why)
+        assert RunFolder.open(path).settings.seed == seed
+        assert {match.seed for match in RunFolder.open(path).plan.matches} == {seed}

@@ -37,7 +37,7 @@ def test_images_are_loaded_once_a_match(
     monkeypatch.setattr(colored_digits, "digits", counting)
     (match,) = make_plan(resolve(SHORT | {"seed": 4} | given)).matches
     assert loaded == [], "a plan needs none"
-    Runner(CPU, probe_every=1).play(GameFolder(tmp_path), match)
+    Runner(CPU, probe_every=1).play(GameFolder(tmp_path, match), match)
     assert loaded == [4]
 
 
@@ -79,7 +79,7 @@ def test_callbacks_are_told_the_same_in_this_process_and_by_an_onlooker(live: bo
 def test_a_runner_tells_of_one_match_what_a_run_tells_of_it(tmp_path: Path) -> None:
     (match,) = make_plan(resolve(SHORT)).matches
     following = Following()
-    Runner(CPU, [following]).play(GameFolder(tmp_path), match)
+    Runner(CPU, [following]).play(GameFolder(tmp_path, match), match)
     assert following.told == ["start", *["round"] * ROUNDS, "end"]
 
 

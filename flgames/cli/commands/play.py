@@ -124,8 +124,7 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
 
     console.print(f"run folder: {run.path}", soft_wrap=True)
     is_local = run.settings.engine == "local"
-    alone = locked(run.path) if is_local else nullcontext()  # an engine's server locks it
-    with alone, Tracked(run) if track else nullcontext() as tracked:
+    with locked(run.path), Tracked(run) if track else nullcontext() as tracked:
         try:
             with signals(console) as interrupted, LiveLine(console, run) as live:
                 callbacks: list[Callback] = [live, tracked] if tracked else [live]

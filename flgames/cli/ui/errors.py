@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,11 @@ def exit_codes() -> Iterator[None]:
         yield
     except UserError as error:
         _say(str(error))
+        raise typer.Exit(2) from None
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        _say(f"{error.filename or 'A file'} can't be read or written: {error.strerror or error}.")
         raise typer.Exit(2) from None
     except (Diverged, ClientFailure) as error:
         _say(str(error))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def _check(value: object) -> object:
     try:
         number = float(value) if isinstance(value, int | float | str) else None
-    except ValueError:
+    except (ValueError, OverflowError):
         number = None
     if number is None or not 0 < number < 1:
         raise ValueError("is a training accuracy between 0 and 1, or never")

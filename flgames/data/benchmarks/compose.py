@@ -26,10 +26,16 @@ def grouped(kinds: tuple[str, ...], classes: int) -> dict[str, int | None]:
     return {kind: number // (len(kinds) // classes) for number, kind in enumerate(kinds)}
 
 
+MOST_CLIENTS = 10_000
+"""No benchmark has images for more."""
+
+
 def flips_of(options: BenchmarkOptions) -> dict[str, float]:
     """The flip probability of every client."""
     if options.clients and options.flips:
         raise UserError("`clients` spaces flip probabilities evenly and `flips` names them: give one of the two.")
+    if options.clients and options.clients > MOST_CLIENTS:
+        raise UserError(f"`clients` should be at most {MOST_CLIENTS}; {options.clients} was given.")
     flips: tuple[float, ...] = TWO_CLIENTS
     if options.clients:
         flips = tuple(round(float(flip), 6) for flip in np.linspace(0.3, 0.1, options.clients))

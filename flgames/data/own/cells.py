@@ -29,7 +29,8 @@ OTHER_DATE = (
 WRITTEN_NUMBER = r"[<>~≤≥]?\s*[+-]?[\d.,' ]*\d\s*%?"
 """With separators, or a sign of what it is: a person sees a number there."""
 
-LARGEST = float(np.finfo(np.float32).max)
+LARGEST = 1e30
+"""Models compute in single precision, and larger numbers have no squares there."""
 
 MOSTLY = 0.5
 """A column with more numbers than this, and words too, was meant to have numbers."""
@@ -129,7 +130,7 @@ def _numbers(values: np.ndarray) -> Cells:
     if np.isinf(values).any():
         raise Unusable("has infinity")
     if (np.abs(values) > LARGEST).any():
-        raise Unusable("has numbers that are too large")
+        raise Unusable(f"has numbers beyond {LARGEST:g}")
     return Cells("number" if np.isfinite(values).any() else "empty", values)
 
 

@@ -19,7 +19,7 @@ from flgames.data.own.frames import NPZ, TABLES, ending, read_frame
 from flgames.data.own.layout import Layout
 from flgames.data.own.records import Records
 from flgames.data.own.roles import Kind, Roles
-from flgames.data.own.stack import INPUTS, arrays_in, of_array, read_npz
+from flgames.data.own.stack import INPUTS, arrays_in, check_numbers, of_array, read_npz
 from flgames.data.own.table import Table, as_table, table_of
 from flgames.errors import UserError, unknown
 
@@ -97,7 +97,7 @@ def _stamp(path: Path) -> tuple[float, int]:
         folders = [Path(where).stat().st_mtime for where, _, _ in os.walk(path)]
         return max(folders), len(folders)
     try:
-        return path.stat().st_mtime, path.stat().st_size
+        return path.stat().st_mtime_ns, path.stat().st_size
     except OSError:
         return 0.0, 0
 
@@ -141,7 +141,10 @@ def read_inputs(path: Path, layout: Layout) -> Tensor:
         raise UserError(f"{path} is none of {', '.join((*IMAGES, *TABLES))}.")
     if ending(path) == NPZ:
         arrays = arrays_in(path.stem, path)
+        if not arrays:
+            raise UserError(f"{path} has no arrays.")
         values = arrays[INPUTS] if INPUTS in arrays else next(iter(arrays.values()))
+        check_numbers(path.stem, values, f"the inputs in {path.name}")
         records = of_array(path.stem, values, [layout.classes[0]] * len(values))
         return records.raw(layout) if isinstance(records, Table) else records.rows(layout).values
     return inputs_of(str(path), read_frame(path.name, path), layout)

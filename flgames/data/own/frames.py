@@ -111,8 +111,11 @@ def _parquet(path: Path) -> pandas.DataFrame:
         ) from None
     try:
         frame = pandas.read_parquet(path, engine="pyarrow")
+        for number, kind in enumerate(frame.dtypes):
+            if isinstance(kind, pandas.StringDtype):
+                frame.iloc[:, number].astype(object)  # text that was damaged is found here
         return frame if frame.index.names == [None] else frame.reset_index()
-    except (OSError, ValueError) as error:
+    except Exception as error:  # damaged files fail in many ways
         raise _Unreadable(f"{path.name} can't be read as parquet: {error}.") from None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
 from flgames.data.own.files import IMAGES
 from flgames.data.own.layout import Layout
@@ -144,7 +144,7 @@ def read(client: str, path: Path) -> Image.Image:
         with Image.open(path, formats=FORMATS) as image:
             image.load()
             upright = ImageOps.exif_transpose(image)
-    except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError):
+    except Exception:  # damaged files fail in many ways
         raise UserError(f"{client}: {path} can't be read as {', '.join(FORMATS)}.") from None
     if upright.mode.startswith("I"):
         return upright

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from flgames.data.own.cells import LARGEST
 from flgames.data.own.columns import FEWEST
 from flgames.data.own.layout import Layout
 from flgames.data.own.records import InMemory
@@ -69,23 +69,37 @@ def read_npz(client: str, path: Path, roles: Roles) -> Table | Stack:
         raise UserError(f"{client}: {path.name} has {len(values)} inputs and {len(targets)} targets.")
     if not len(values):
         raise UserError(f"{client} has no samples: {path.name} is empty.")
-    if not np.issubdtype(values.dtype, np.number):
-        raise UserError(f"{client}: {name!r} in {path.name} has {values.dtype}, and a model needs numbers.")
-    if not np.isfinite(values).all() and (values.ndim > 2 or np.isinf(values).any()):
-        what = "NaN or infinity" if values.ndim > 2 else "infinity"
-        raise UserError(f"{client}: {name!r} in {path.name} has {what}.")
+    check_numbers(client, values, f"{name!r} in {path.name}")
+    if targets.ndim > 1:
+        raise UserError(f"{client}: {target!r} in {path.name} has the shape {targets.shape}, and not one a sample.")
     labels = labels_of(client, targets.tolist(), f"{target!r} in {path.name}")
     records = replace(of_array(client, values, labels), groups=groups)
     return replace(records, fewest=FEWEST) if isinstance(records, Table) else records
+
+
+def check_numbers(client: str, values: np.ndarray, where: str) -> None:
+    """Refuse inputs that a model can't compute with."""
+    if values.dtype.kind not in "iuf":
+        raise UserError(f"{client}: {where} has {values.dtype}, and a model needs numbers.")
+    if not all(values.shape):
+        raise UserError(f"{client}: {where} has the shape {values.shape}: there is nothing in it.")
+    if not np.isfinite(values).all() and (values.ndim > 2 or np.isinf(values).any()):
+        what = "NaN or infinity" if values.ndim > 2 else "infinity"
+        raise UserError(f"{client}: {where} has {what}.")
+    if (np.abs(values.astype(np.float64)) > LARGEST).any():
+        raise UserError(f"{client}: {where} has numbers beyond {LARGEST:g}.")
 
 
 def arrays_in(client: str, path: Path) -> dict[str, np.ndarray]:
     """All arrays of a file, by name."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
-            return {name: content[name] for name in content.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+            arrays = {name: content[name] for name in content.files}
+    except Exception as error:  # damaged and encrypted files fail in many ways
         raise UserError(f"{client}: {path.name} can't be read: {error}.") from None
+    if single := [name for name, values in arrays.items() if not values.ndim]:
+        raise UserError(f"{client}: {single[0]!r} in {path.name} is one value, and no array.")
+    return arrays
 
 
 def of_array(client: str, values: np.ndarray, labels: list[str]) -> Table | Stack:

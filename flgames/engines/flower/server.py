@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from flwr.app import Context, Message, RecordDict
 from flwr.serverapp import Grid, ServerApp
@@ -61,11 +62,22 @@ def play_on(grid: Grid, run: RunFolder) -> bool:
     )
 
 
+class Greeting(NamedTuple):
+    """A message to a node that was silent, and until when it may be answered."""
+
+    number: str
+    until: float
+
+
+NOT_GREETED = Greeting("", 0.0)
+
+
 class GridExchange:
     """Payloads as messages. Nodes that come back under another id are found by their names.
 
     Keys say which nodes may take part; which client a node is, is its own word. A name that is taken by a node that is
-    there is not given to another.
+    there is not given to another. A node that gave no answer in time is greeted, and asked again when it has answered
+    that: a hung node costs one timeout, not one for every question.
     """
 
     def __init__(self, grid: Grid, wanted: Collection[str] | None, number: int, timeout: float) -> None:
@@ -73,6 +85,8 @@ class GridExchange:
         self._timeout = timeout
         self._nodes: dict[str, int] = {}
         self._greeted: set[int] = set()
+        self._silent: dict[int, Greeting] = {}
+        """Nodes that gave no answer in time."""
         deadline = time.monotonic() + PATIENCE
         self._look_around()
         while (missing := natural(set(wanted or ()) - set(self._nodes))) or len(self._nodes) < number:
@@ -91,7 +105,10 @@ class GridExchange:
     def __call__(self, payloads: Mapping[str, bytes], timeout: float | None) -> Replies:
         self._look_around()
         asked = {self._nodes[name]: packed(payload) for name, payload in payloads.items()}
-        arrived, failed = self._exchange(PLAY, asked, timeout or self._timeout)
+        silent = {node: "silent since it gave no answer in time" for node in asked if node in self._silent}
+        heard = {node: content for node, content in asked.items() if node not in silent}
+        arrived, failed = self._exchange(PLAY, heard, timeout or self._timeout)
+        failed |= silent
         names = {node: name for name, node in self._nodes.items()}
         return Replies(
             {names[node]: unpacked(content) for node, content in arrived.items()},
@@ -101,16 +118,39 @@ class GridExchange:
     def _look_around(self) -> None:
         """Greet nodes that are new."""
         there = set(self._grid.get_node_ids())
-        if new := there - self._greeted:
+        self._listen(there)
+        if new := there - self._greeted - set(self._silent):
             answers, failed = self._exchange(HELLO, {node: RecordDict() for node in new}, self._timeout)
             for node, content in answers.items():
-                name = name_in(content)
-                if self._nodes.get(name) in there:
-                    log.warning("node %d says that it is %s, which another node is: refused", node, name)
-                else:
-                    self._nodes[name] = node
-            # One that has no name will not get one; one that was slow may be greeted again.
-            self._greeted |= set(answers) | {node for node, why in failed.items() if why.startswith("error")}
+                self._meet(node, content, there)
+            # One that has no name will not get one; one that was slow is greeted again.
+            self._greeted |= {node for node, why in failed.items() if why.startswith("error")}
+
+    def _meet(self, node: int, content: RecordDict, there: Collection[int]) -> None:
+        name = name_in(content)
+        if self._nodes.get(name) in there:
+            log.warning("node %d says that it is %s, which another node is: refused", node, name)
+        else:
+            self._nodes[name] = node
+        self._greeted.add(node)
+
+    def _listen(self, there: Collection[int]) -> None:
+        """Whether those that were silent are back: nobody waits for them before they have answered a greeting."""
+        self._silent = {node: greeting for node, greeting in self._silent.items() if node in there}
+        sent = {greeting.number: node for node, greeting in self._silent.items() if greeting.number}
+        for reply in self._grid.pull_messages(list(sent)) if sent else ():
+            node = sent[reply.metadata.reply_to_message_id]
+            if reply.has_error():
+                self._silent[node] = NOT_GREETED
+                continue
+            del self._silent[node]
+            if node not in self._greeted:
+                self._meet(node, reply.content, there)
+        for node, greeting in self._silent.items():
+            if time.monotonic() > greeting.until:
+                message = Message(RecordDict(), node, HELLO, ttl=self._timeout)
+                number = next(iter(self._grid.push_messages([message])), "")
+                self._silent[node] = Greeting(number, time.monotonic() + self._timeout)
 
     def _exchange(
         self, kind: str, contents: Mapping[int, RecordDict], timeout: float
@@ -137,6 +177,7 @@ class GridExchange:
                     failed[node] = f"error {reply.error.code}: {_last_line(reply.error.reason)}"
                 else:
                     arrived[node] = reply.content
+        self._silent |= dict.fromkeys(waiting.values(), NOT_GREETED)
         return arrived, failed | dict.fromkeys(waiting.values(), f"no answer within {timeout:g} s")
 
 
