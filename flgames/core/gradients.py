@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import nn
 
-from flgames.core.messages import Answer, Form
+from flgames.core.messages import TIMES_GRADIENT, Answer, Form
 from flgames.models.architecture import Weights
 
 GRADIENT, BUFFER = "gradient", "buffer"
@@ -29,8 +29,9 @@ def gradient_answer(module: nn.Module, loss: float) -> Answer:
 
 def gradient_form(module: nn.Module) -> Form:
     """What such an answer looks like."""
-    like = {f"{GRADIENT}/{name}": parameter for name, parameter in module.named_parameters()}
-    return Form.of(like | {f"{BUFFER}/{name}": buffer for name, buffer in module.named_buffers()}, "loss")
+    like: Weights = {f"{GRADIENT}/{name}": parameter for name, parameter in module.named_parameters()}
+    like |= {f"{BUFFER}/{name}": buffer for name, buffer in module.named_buffers()}
+    return Form.of(like, "loss", times=TIMES_GRADIENT)
 
 
 def _gradients_and_buffers(answer: Answer) -> tuple[Weights, Weights]:

@@ -13,7 +13,8 @@ from flgames.core.counts import Counts, TrainingMeasure
 from flgames.core.federation import Federation
 from flgames.core.figures import Figures
 from flgames.core.information import InformationSet
-from flgames.core.messages import Action, Answer, Ask, CountForm, Form, Number, bytes_down, bytes_up
+from flgames.core.messages import Action, Answer, Answers, Ask, CountForm, Form, Number, bytes_down, bytes_up
+from flgames.core.norms import Norms
 from flgames.core.records import Traffic
 from flgames.core.state import State, taken
 from flgames.core.temperature import HIGHEST, LOWEST, STEPS, narrowed
@@ -21,6 +22,10 @@ from flgames.errors import ClientFailure
 
 BEGINNING = 300.0
 """Seconds that clients have at least before the first move."""
+
+
+class Spoiled(Exception):
+    """Others turned NaN after what this client had sent: what came of it must be taken back."""
 
 
 class Server:
@@ -70,6 +75,7 @@ class Server:
         self.effective: dict[str, float] = {}
         """Of clients whose samples count by weights: what share of those that they are judged by is left."""
         self.classes = 0
+        self.norms = Norms()
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -102,6 +108,8 @@ class Server:
         ``by_author``: whoever is named as its author has just played it, and need not be told.
         """
         self.known.receive([action])
+        if action.author in self.told and action.version == 0:
+            self.norms.note(action.author, action.weights)
         if by_author and action.author in self.told and action.version > 0:
             self.told[action.author][action.author] = action.version
 
@@ -121,7 +129,8 @@ class Server:
             )
             for name in clients
         }
-        answers = self.federation.ask(asks, self.timeout)
+        answers = self._bounded(task, asks, self.federation.ask(asks, self.timeout))
+        self._look_for_author(answers)
         for name, answer in answers.answered.items():
             self.heard[name] = self.questions
             self.absent.pop(name, None)
@@ -131,6 +140,32 @@ class Server:
         self.mark_failed(answers.failed)
         self._check_presence(task)
         return {name: answers.answered[name] for name in self.clients if name in answers.answered}
+
+    def _bounded(self, task: str, asks: Mapping[str, Ask], answers: Answers) -> Answers:
+        """The same without answers that are too large beside their peers'."""
+        faults = self.norms.faults(answers.answered, {name: ask.form for name, ask in asks.items()})
+        if not faults:
+            return answers
+        answered = {name: answer for name, answer in answers.answered.items() if name not in faults}
+        refused = {name: self.federation.refuse(name, task, why) for name, why in faults.items()}
+        return Answers(answered, dict(answers.failed) | refused, answers.unbounded)
+
+    def _look_for_author(self, answers: Answers) -> None:
+        """Where most clients turn NaN after somebody's answer that stands out, it was that answer."""
+        author = self.norms.author() if answers.unbounded else None
+        others = answers.unbounded - {author}
+        if author is None or not others or len(others) < len(set(answers.answered) - {author}):
+            return
+        self.norms.forget(author)
+        why = f"excluded, because {', '.join(sorted(others))} turned NaN after its answer, which was taken back"
+        self.federation.blame(author, why, others)
+        self.failures[author] = why
+        raise Spoiled(author)
+
+    def tell_again(self) -> None:
+        """What was known is known no more: with the next question clients are told everything that there is."""
+        self.heard = {}
+        self.told = {client: {} for client in self.clients}
 
     def ask_all(
         self, task: str, form: Form, clients: Sequence[str] | None = None, **arguments: Number
@@ -224,6 +259,7 @@ class Server:
             "down": self.down,
             "up": self.up,
             "failures": self.failures,
+            "norms": self.norms.state_dict(),
         }
 
     def load_state_dict(self, state: State) -> None:
@@ -239,6 +275,7 @@ class Server:
         self.down = taken(state, "down", dict)
         self.up = taken(state, "up", dict)
         self.failures = taken(state, "failures", dict)
+        self.norms.load_state_dict(taken({"norms": Norms().state_dict()} | state, "norms", dict))
         self.absent = {}  # who is there now is another question
 
 

@@ -26,6 +26,10 @@ OVERSIZE = 4
 """How many times the expected bytes an answer may have before it is thrown away unread."""
 
 
+class Unbounded(Unreadable):
+    """An answer is NaN, or infinite."""
+
+
 @dataclass(frozen=True)
 class Replies:
     """What came back, and from whom nothing did and why."""
@@ -84,6 +88,7 @@ class RemoteFederation:
         answered: dict[str, Answer] = {}
         failed = dict.fromkeys(asks, "no answer") | dict(replies.failed)
         failed |= {name: why for name, why in self.excluded.items() if name in asks}
+        unbounded = set()
         for name, reply in replies.arrived.items():
             if name not in payloads:
                 log.warning("%s answered and was not asked: refused", name)
@@ -91,7 +96,8 @@ class RemoteFederation:
             try:
                 answer = _accepted(name, asks[name], reply)
             except Unreadable as why:
-                failed[name] = self._refuse(name, asks[name].task, str(why))
+                failed[name] = self.refuse(name, asks[name].task, str(why))
+                unbounded |= {name} if isinstance(why, Unbounded) else set()
                 continue
             if isinstance(answer, Answer):
                 answered[name] = answer
@@ -99,7 +105,23 @@ class RemoteFederation:
                 self.strikes.pop((name, asks[name].task), None)
             else:
                 failed[name] = answer
-        return Answers(answered, failed)
+        return Answers(answered, failed, frozenset(unbounded))
+
+    def refuse(self, name: str, task: str, why: str) -> str:
+        self.strikes[name, task] = self.strikes.get((name, task), 0) + 1
+        reason = f"refused, because its answer {why}"
+        if self.strikes[name, task] >= STRIKES:
+            self.excluded[name] = f"excluded after {STRIKES} refused answers in a row; the last one {why}"
+            reason = self.excluded[name]
+        log.warning("%s: %s", name, reason)
+        return reason
+
+    def blame(self, name: str, why: str, others: Collection[str]) -> None:
+        self.excluded[name] = why
+        self.strikes = {struck: times for struck, times in self.strikes.items() if struck[0] not in others}
+        for other in others:
+            self.excluded.pop(other, None)
+        log.warning("%s: %s", name, why)
 
     def save(self, round_: int, keep: Collection[int] = ()) -> Saved:
         _, failed = self._tell({"kind": "save", "round": round_, "keep": sorted(keep)})
@@ -123,15 +145,6 @@ class RemoteFederation:
         asked = [name for name in self.clients if name not in self.excluded]
         done, failed = _told(self.exchange, asked, {**self._header, **order}, self.timeout, allowed_bytes(Ask("")))
         return done, failed | self.excluded
-
-    def _refuse(self, name: str, task: str, why: str) -> str:
-        self.strikes[name, task] = self.strikes.get((name, task), 0) + 1
-        reason = f"refused, because its answer {why}"
-        if self.strikes[name, task] >= STRIKES:
-            self.excluded[name] = f"excluded after {STRIKES} refused answers in a row; the last one {why}"
-            reason = self.excluded[name]
-        log.warning("%s: %s", name, reason)
-        return reason
 
 
 def surveys(exchange: Exchange, data: str, roles: Roles, threads: int, timeout: float | None) -> dict[str, Survey]:
@@ -175,8 +188,10 @@ def _accepted(name: str, ask: Ask, reply: object) -> Answer | str:
     if header.number != ask.number:
         raise Unreadable(f"is to question {header.number}, and {ask.number} was asked")
     answer = Answer(tensors, header.numbers)
-    for fault in ask.form.faults(answer):
+    for fault in ask.form.malformed(answer):
         raise Unreadable(fault)
+    for fault in ask.form.unbounded(answer):
+        raise Unbounded(fault)
     return answer
 
 
