@@ -34,13 +34,15 @@ class Kept:
 
     def state_dict(self) -> State:
         counts = {name: (each.confusion, each.loss_sum) for name, each in self.measure.clients.items()}
-        return {"round": self.round, "tensors": self.tensors, "counts": counts, "sizes": dict(self.measure.sizes)}
+        measured = {"counts": counts, "sizes": dict(self.measure.sizes), "shares": self.measure.shares}
+        return {"round": self.round, "tensors": self.tensors} | measured
 
     @classmethod
     def from_state(cls, state: State) -> Kept:
         saved = taken(state, "counts", dict)
         counts = {name: Counts(confusion, loss) for name, (confusion, loss) in saved.items()}
-        measure = TrainingMeasure(counts, taken(state, "sizes", dict))
+        shares = taken(state, "shares", dict) if state.get("shares") else None
+        measure = TrainingMeasure(counts, taken(state, "sizes", dict), shares=shares)
         return cls(taken(state, "round", int), taken(state, "tensors", dict), measure)
 
 
@@ -62,6 +64,8 @@ class Play:
         How many training samples, over all clients, a measure looks at first; 0: all of them.
     timeout, min_clients
         How long clients have for an answer, and how many must be there for the game to go on.
+    share_cap
+        The largest share that a client can have, however many samples it says that it has.
 
     Examples
     --------
@@ -93,10 +97,11 @@ class Play:
         measure_samples: int = 2048,
         timeout: float | None = None,
         min_clients: int = 1,
+        share_cap: float = 1.0,
     ) -> None:
         self.method = method
         self.federation = federation
-        self.server = Server(federation, method.memory, timeout, min_clients, method.heard_by)
+        self.server = Server(federation, method.memory, timeout, min_clients, method.heard_by, share_cap)
         self.seed = seed
         self.rounds = rounds
         self.rule = rule

@@ -29,6 +29,9 @@ Number = int | float
 
 NUMBER_BYTES = 8
 
+ROUNDING = 1e-6
+"""By how much of itself a sum may be off: sums of many numbers are rounded."""
+
 TIMES_WEIGHTS, TIMES_GRADIENT = 1e3, 1e6
 """How many times their peers' norm weights and gradients may have. Honest gradients differ more: some clients have
 fitted their samples, and penalties are multiplied."""
@@ -116,6 +119,26 @@ class CountForm(Form):
             counted = answer.tensors["confusion"]
             if counted.min() < 0 or not self.least <= int(counted.sum()) <= self.most:
                 yield f"counts {int(counted.sum())} samples, and {self.least} to {self.most} were to be counted"
+
+
+@dataclass(frozen=True)
+class MomentForm(Form):
+    """That of sums and sums of squares of features, over so many samples."""
+
+    samples: int = 1
+
+    @classmethod
+    def over(cls, features: int, samples: int) -> Self:
+        like = (torch.float64, torch.Size((features,)))
+        return cls({"sums": like, "squares": like}, (), None, samples)
+
+    def malformed(self, answer: Answer) -> Iterator[str]:
+        wrong = list(super().malformed(answer))
+        yield from wrong
+        if not wrong:
+            sums, squares = answer.tensors["sums"], answer.tensors["squares"]
+            if (sums.square() / self.samples > squares * (1 + ROUNDING)).any():
+                yield f"has squares that add up to less than those of {self.samples} numbers with these sums"
 
 
 def _form(dtype: torch.dtype, shape: torch.Size) -> str:

@@ -5,13 +5,14 @@ It knows nothing of where clients live.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import torch
 
 from flgames.core.counts import Counts, TrainingMeasure
 from flgames.core.federation import Federation
 from flgames.core.figures import Figures
+from flgames.core.gradients import shares_by_size
 from flgames.core.information import InformationSet
 from flgames.core.messages import Action, Answer, Answers, Ask, CountForm, Form, Number, bytes_down, bytes_up
 from flgames.core.norms import Norms
@@ -44,6 +45,8 @@ class Server:
         How many clients must be there, by their last answer, for the game to go on.
     heard_by
         Whose actions a client is told of, by its name; None: everybody's.
+    share_cap
+        The largest share that a client can have, however many samples it says that it has.
     """
 
     def __init__(
@@ -53,11 +56,13 @@ class Server:
         timeout: float | None = None,
         min_clients: int = 1,
         heard_by: Callable[[str], Collection[str] | None] = lambda _: None,
+        share_cap: float = 1.0,
     ) -> None:
         self.federation = federation
         self.timeout = timeout
         self.min_clients = min_clients
         self.heard_by = heard_by
+        self.share_cap = share_cap
         self.known = InformationSet(memory)
         self.questions = 0
         self.heard: dict[str, int] = {}
@@ -168,7 +173,11 @@ class Server:
         self.told = {client: {} for client in self.clients}
 
     def ask_all(
-        self, task: str, form: Form, clients: Sequence[str] | None = None, **arguments: Number
+        self,
+        task: str,
+        form: Form | Mapping[str, Form],
+        clients: Sequence[str] | None = None,
+        **arguments: Number,
     ) -> dict[str, Answer]:
         """What can't be done without any of them: the answers of all clients, or of all of these."""
         asked = clients or self.clients
@@ -203,8 +212,13 @@ class Server:
             for name, answer in self.ask("count", tuple(forms), forms, samples=each).items()
         }
         sizes = {name: self.judged[name] for name in counts}
+        shares = shares_by_size(self.judged, counts, self.share_cap) if self.share_cap < 1 else None
         left = sum(size * self.effective.get(name, 1.0) for name, size in sizes.items()) / sum(sizes.values())
-        return TrainingMeasure(counts, sizes, left)
+        return TrainingMeasure(counts, sizes, left, shares)
+
+    def shares(self, clients: Iterable[str]) -> dict[str, float]:
+        """What each of these clients counts for: N_k/N, as far as the cap allows."""
+        return shares_by_size(self.samples, clients, self.share_cap)
 
     @property
     def judged(self) -> dict[str, int]:
