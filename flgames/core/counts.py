@@ -49,6 +49,8 @@ class TrainingMeasure:
     """N_k of those clients."""
     effective: float = 1.0
     """The share of samples that is left, where they count by weights."""
+    shares: Mapping[str, float] | None = None
+    """What each client stands for, where it is not N_k/N."""
 
     @property
     def samples(self) -> int:
@@ -97,6 +99,8 @@ class TrainingMeasure:
         return variances
 
     def _shares(self) -> list[tuple[float, Counts]]:
+        if self.shares is not None:
+            return [(self.shares[name], counts) for name, counts in self.clients.items()]
         total = sum(self.sizes[name] for name in self.clients)
         return [(self.sizes[name] / total, counts) for name, counts in self.clients.items()]
 

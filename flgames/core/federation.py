@@ -23,6 +23,12 @@ class Federation(Protocol):
     def ask(self, asks: Mapping[str, Ask], timeout: float | None = None) -> Answers:
         """Ask each of these clients its own question; wait at most ``timeout`` seconds."""
 
+    def refuse(self, name: str, task: str, why: str) -> str:
+        """A client's answer can't be taken, because it "``why``"; what is said of it."""
+
+    def blame(self, name: str, why: str, others: Collection[str]) -> None:
+        """Ask a client no more; that these others failed was its doing."""
+
     def save(self, round_: int, keep: Collection[int] = ()) -> Saved:
         """Keep each client's state of this round, and of the rounds in ``keep``; others may be forgotten."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import nn
 
-from flgames.core.messages import Answer, Form
+from flgames.core.messages import TIMES_GRADIENT, Answer, Form
 from flgames.models.architecture import Weights
 
 GRADIENT, BUFFER = "gradient", "buffer"
@@ -29,8 +29,9 @@ def gradient_answer(module: nn.Module, loss: float) -> Answer:
 
 def gradient_form(module: nn.Module) -> Form:
     """What such an answer looks like."""
-    like = {f"{GRADIENT}/{name}": parameter for name, parameter in module.named_parameters()}
-    return Form.of(like | {f"{BUFFER}/{name}": buffer for name, buffer in module.named_buffers()}, "loss")
+    like: Weights = {f"{GRADIENT}/{name}": parameter for name, parameter in module.named_parameters()}
+    like |= {f"{BUFFER}/{name}": buffer for name, buffer in module.named_buffers()}
+    return Form.of(like, "loss", times=TIMES_GRADIENT)
 
 
 def _gradients_and_buffers(answer: Answer) -> tuple[Weights, Weights]:
@@ -47,10 +48,28 @@ def losses_of(answers: Mapping[str, Answer]) -> dict[str, float]:
     return {client: float(answer.numbers["loss"]) for client, answer in answers.items()}
 
 
-def shares_by_size(samples: Mapping[str, int], clients: Iterable[str]) -> dict[str, float]:
-    """N_k/N of these clients."""
+def shares_by_size(samples: Mapping[str, int], clients: Iterable[str], cap: float = 1.0) -> dict[str, float]:
+    """N_k/N of these clients, none of it above ``cap``: what is above goes to the others, by their size.
+
+    Where so many clients can't share everything, all have the same.
+
+    Examples
+    --------
+    >>> from flgames.core.gradients import shares_by_size
+    >>> shares_by_size({"north": 100, "south": 100, "east": 10**18}, ("north", "south", "east"), cap=0.5)
+    {'north': 0.25, 'south': 0.25, 'east': 0.5}
+    """
     sizes = {client: samples[client] for client in clients}
-    return {client: size / sum(sizes.values()) for client, size in sizes.items()}
+    shares = {client: size / sum(sizes.values()) for client, size in sizes.items()}
+    full: set[str] = set()
+    while over := {client for client, share in shares.items() if share > cap and client not in full}:
+        full |= over
+        rest = sum(size for client, size in sizes.items() if client not in full)
+        left = 1 - cap * len(full)
+        if left <= 0 or not rest:
+            return dict.fromkeys(sizes, 1 / len(sizes))
+        shares = {client: cap if client in full else left * size / rest for client, size in sizes.items()}
+    return shares
 
 
 def combine(tensors: Mapping[str, Weights], shares: Mapping[str, float]) -> Weights:

@@ -56,6 +56,12 @@ class LocalFederation:
     def ask(self, asks: Mapping[str, Ask], timeout: float | None = None) -> Answers:
         return Answers({name: _checked(name, ask, self._clients[name].answer(ask)) for name, ask in asks.items()})
 
+    def refuse(self, name: str, task: str, why: str) -> str:
+        raise Diverged(f"the answer of {name} to {task!r} {why}")
+
+    def blame(self, name: str, why: str, others: Collection[str]) -> None:
+        """Nobody is: an answer that is NaN has been raised."""
+
     def save(self, round_: int, keep: Collection[int] = ()) -> Saved:
         return Saved({name: client.state_dict() for name, client in self._clients.items()})
 

@@ -13,7 +13,7 @@ from flgames.core.federation import Federation
 from flgames.core.figures import Figures
 from flgames.core.method import Method, Move
 from flgames.core.records import Balanced, Decision, End, GameResult, RoundRecord, Traffic
-from flgames.core.server import Server
+from flgames.core.server import Server, Spoiled
 from flgames.core.state import State, taken
 from flgames.core.stopping.rule import Standing, StoppingRule
 from flgames.errors import Diverged
@@ -34,13 +34,15 @@ class Kept:
 
     def state_dict(self) -> State:
         counts = {name: (each.confusion, each.loss_sum) for name, each in self.measure.clients.items()}
-        return {"round": self.round, "tensors": self.tensors, "counts": counts, "sizes": dict(self.measure.sizes)}
+        measured = {"counts": counts, "sizes": dict(self.measure.sizes), "shares": self.measure.shares}
+        return {"round": self.round, "tensors": self.tensors} | measured
 
     @classmethod
     def from_state(cls, state: State) -> Kept:
         saved = taken(state, "counts", dict)
         counts = {name: Counts(confusion, loss) for name, (confusion, loss) in saved.items()}
-        measure = TrainingMeasure(counts, taken(state, "sizes", dict))
+        shares = taken(state, "shares", dict) if state.get("shares") else None
+        measure = TrainingMeasure(counts, taken(state, "sizes", dict), shares=shares)
         return cls(taken(state, "round", int), taken(state, "tensors", dict), measure)
 
 
@@ -62,6 +64,8 @@ class Play:
         How many training samples, over all clients, a measure looks at first; 0: all of them.
     timeout, min_clients
         How long clients have for an answer, and how many must be there for the game to go on.
+    share_cap
+        The largest share that a client can have, however many samples it says that it has.
 
     Examples
     --------
@@ -93,10 +97,11 @@ class Play:
         measure_samples: int = 2048,
         timeout: float | None = None,
         min_clients: int = 1,
+        share_cap: float = 1.0,
     ) -> None:
         self.method = method
         self.federation = federation
-        self.server = Server(federation, method.memory, timeout, min_clients, method.heard_by)
+        self.server = Server(federation, method.memory, timeout, min_clients, method.heard_by, share_cap)
         self.seed = seed
         self.rounds = rounds
         self.rule = rule
@@ -111,6 +116,8 @@ class Play:
         self.end: End | None = None
         self.balanced: Balanced | None = None
         self._measured: TrainingMeasure | None = None
+        self._before: State | None = None
+        """What was published when the round before began."""
         self._concluding: dict[str, Traffic] = {}
 
     def start(self) -> None:
@@ -143,6 +150,7 @@ class Play:
                 for each in callbacks:
                     each.on_round(record)
                 after_round()
+        self.server.norms.forget()  # what is asked from now on follows from no answer of a round
         self.balanced = self.method.conclude(self.server)
         if self.balanced:
             self._measured = None  # what was counted was another model
@@ -161,14 +169,42 @@ class Play:
         began = time.perf_counter()
         round_ = self.next_round
         try:
-            move = self.method.round(self.server, round_, self.seed)
-            measure = self.server.measure(self.measure_samples or self.population)
-            decided_by = self._measured = self._decide(round_, measure)
+            move, measure, decided_by = self._moved(round_)
         except Diverged as error:
             raise Diverged(f"In round {round_ + 1}: {error}. Try a smaller learning rate.") from None
         self.next_round += 1
         self.seconds += time.perf_counter() - began
         return self._record(round_, move, measure, decided_by)
+
+    def _moved(self, round_: int) -> tuple[Move, TrainingMeasure, TrainingMeasure]:
+        """One round, what is counted after it, and what decided.
+
+        Where one client's answer turned the others NaN, what came of it is taken back, and the round is played without
+        that client. The others notice it when they count, or else when they move in the next round.
+        """
+        before = self._before
+        while True:
+            now = self._before = self._published()
+            try:
+                move = self.method.round(self.server, round_, self.seed)
+            except Spoiled:
+                self._take_back(before or now)
+                continue
+            try:
+                measure = self.server.measure(self.measure_samples or self.population)
+                self._measured = self._decide(round_, measure)
+                return move, measure, self._measured
+            except Spoiled:
+                self._take_back(now)
+
+    def _published(self) -> State:
+        """All that came of the clients' answers so far."""
+        return {"known": self.server.known.state_dict(), "method": copy.deepcopy(self.method.state_dict())}
+
+    def _take_back(self, published: State) -> None:
+        self.server.known.load_state_dict(taken(published, "known", dict))
+        self.method.load_state_dict(copy.deepcopy(taken(published, "method", dict)), self.server)
+        self.server.tell_again()
 
     def _record(self, round_: int, move: Move, measure: TrainingMeasure, decided_by: TrainingMeasure) -> RoundRecord:
         clients = measure.clients

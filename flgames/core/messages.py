@@ -29,6 +29,13 @@ Number = int | float
 
 NUMBER_BYTES = 8
 
+ROUNDING = 1e-6
+"""By how much of itself a sum may be off: sums of many numbers are rounded."""
+
+TIMES_WEIGHTS, TIMES_GRADIENT = 1e3, 1e6
+"""How many times their peers' norm weights and gradients may have. Honest gradients differ more: some clients have
+fitted their samples, and penalties are multiplied."""
+
 LARGEST = 1e30
 """No number that a client reports is as large as this; one that is could end the server's arithmetic."""
 
@@ -55,11 +62,13 @@ class Form:
 
     tensors: Mapping[str, tuple[torch.dtype, torch.Size]] = field(default_factory=dict)
     numbers: tuple[str, ...] = ()
+    times: float | None = None
+    """How many times its own first norm, or its peers', an answer's norm may be; None: it is not bounded."""
 
     @classmethod
-    def of(cls, like: Weights, *numbers: str) -> Self:
+    def of(cls, like: Weights, *numbers: str, times: float | None = None) -> Self:
         """That of an answer with such tensors and these numbers."""
-        return cls({name: (tensor.dtype, tensor.shape) for name, tensor in like.items()}, numbers)
+        return cls({name: (tensor.dtype, tensor.shape) for name, tensor in like.items()}, numbers, times)
 
     @property
     def bytes(self) -> int:
@@ -67,13 +76,8 @@ class Form:
         tensors = sum(shape.numel() * dtype.itemsize for dtype, shape in self.tensors.values())
         return tensors + NUMBER_BYTES * len(self.numbers)
 
-    def faults(self, answer: Answer) -> Iterator[str]:
-        """What is wrong with an answer, in words that fit after "its answer": first its form, then its values."""
-        malformed = list(self.malformed(answer))
-        yield from malformed or self.unbounded(answer)
-
     def malformed(self, answer: Answer) -> Iterator[str]:
-        """What is not of the kind that was asked for."""
+        """What is not of the kind that was asked for, in words that fit after "its answer"."""
         for name in dict.fromkeys((*self.tensors, *answer.tensors)):
             if name not in answer.tensors:
                 yield f"lacks the tensor {name}"
@@ -106,7 +110,7 @@ class CountForm(Form):
 
     @classmethod
     def over(cls, classes: int, least: int, most: int) -> Self:
-        return cls({"confusion": (torch.int64, torch.Size((classes, classes)))}, ("loss_sum",), least, most)
+        return cls({"confusion": (torch.int64, torch.Size((classes, classes)))}, ("loss_sum",), None, least, most)
 
     def malformed(self, answer: Answer) -> Iterator[str]:
         wrong = list(super().malformed(answer))
@@ -115,6 +119,26 @@ class CountForm(Form):
             counted = answer.tensors["confusion"]
             if counted.min() < 0 or not self.least <= int(counted.sum()) <= self.most:
                 yield f"counts {int(counted.sum())} samples, and {self.least} to {self.most} were to be counted"
+
+
+@dataclass(frozen=True)
+class MomentForm(Form):
+    """That of sums and sums of squares of features, over so many samples."""
+
+    samples: int = 1
+
+    @classmethod
+    def over(cls, features: int, samples: int) -> Self:
+        like = (torch.float64, torch.Size((features,)))
+        return cls({"sums": like, "squares": like}, (), None, samples)
+
+    def malformed(self, answer: Answer) -> Iterator[str]:
+        wrong = list(super().malformed(answer))
+        yield from wrong
+        if not wrong:
+            sums, squares = answer.tensors["sums"], answer.tensors["squares"]
+            if (sums.square() / self.samples > squares * (1 + ROUNDING)).any():
+                yield f"has squares that add up to less than those of {self.samples} numbers with these sums"
 
 
 def _form(dtype: torch.dtype, shape: torch.Size) -> str:
@@ -156,6 +180,8 @@ class Answers:
 
     answered: Mapping[str, Answer]
     failed: Mapping[str, str] = field(default_factory=dict)
+    unbounded: frozenset[str] = frozenset()
+    """Of those who failed: whose answer was NaN, or without bound. What they were told may be to blame."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import ClassVar
 from pydantic import BaseModel
 
 from flgames.core.client import Client, Site
-from flgames.core.messages import Action, Form
+from flgames.core.messages import TIMES_WEIGHTS, Action, Form
 from flgames.core.records import Balanced, Finding, Kind
 from flgames.core.server import Server
 from flgames.core.state import State
@@ -66,7 +66,7 @@ class Method(ABC):
     def predictor_form(self) -> Form:
         """What an answer with a predictor's weights and its loss looks like."""
         with torch_seed(0, "discarded"):
-            return Form.of(self.architecture.predictor().state_dict(), "loss")
+            return Form.of(self.architecture.predictor().state_dict(), "loss", times=TIMES_WEIGHTS)
 
     def ensemble(self, server: Server) -> Ensemble:
         """What has been learnt so far, as one module."""

@@ -5,15 +5,17 @@ It knows nothing of where clients live.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import torch
 
 from flgames.core.counts import Counts, TrainingMeasure
 from flgames.core.federation import Federation
 from flgames.core.figures import Figures
+from flgames.core.gradients import shares_by_size
 from flgames.core.information import InformationSet
-from flgames.core.messages import Action, Answer, Ask, CountForm, Form, Number, bytes_down, bytes_up
+from flgames.core.messages import Action, Answer, Answers, Ask, CountForm, Form, Number, bytes_down, bytes_up
+from flgames.core.norms import Norms
 from flgames.core.records import Traffic
 from flgames.core.state import State, taken
 from flgames.core.temperature import HIGHEST, LOWEST, STEPS, narrowed
@@ -21,6 +23,10 @@ from flgames.errors import ClientFailure
 
 BEGINNING = 300.0
 """Seconds that clients have at least before the first move."""
+
+
+class Spoiled(Exception):
+    """Others turned NaN after what this client had sent: what came of it must be taken back."""
 
 
 class Server:
@@ -39,6 +45,8 @@ class Server:
         How many clients must be there, by their last answer, for the game to go on.
     heard_by
         Whose actions a client is told of, by its name; None: everybody's.
+    share_cap
+        The largest share that a client can have, however many samples it says that it has.
     """
 
     def __init__(
@@ -48,11 +56,13 @@ class Server:
         timeout: float | None = None,
         min_clients: int = 1,
         heard_by: Callable[[str], Collection[str] | None] = lambda _: None,
+        share_cap: float = 1.0,
     ) -> None:
         self.federation = federation
         self.timeout = timeout
         self.min_clients = min_clients
         self.heard_by = heard_by
+        self.share_cap = share_cap
         self.known = InformationSet(memory)
         self.questions = 0
         self.heard: dict[str, int] = {}
@@ -70,6 +80,7 @@ class Server:
         self.effective: dict[str, float] = {}
         """Of clients whose samples count by weights: what share of those that they are judged by is left."""
         self.classes = 0
+        self.norms = Norms()
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -102,6 +113,8 @@ class Server:
         ``by_author``: whoever is named as its author has just played it, and need not be told.
         """
         self.known.receive([action])
+        if action.author in self.told and action.version == 0:
+            self.norms.note(action.author, action.weights)
         if by_author and action.author in self.told and action.version > 0:
             self.told[action.author][action.author] = action.version
 
@@ -121,7 +134,8 @@ class Server:
             )
             for name in clients
         }
-        answers = self.federation.ask(asks, self.timeout)
+        answers = self._bounded(task, asks, self.federation.ask(asks, self.timeout))
+        self._look_for_author(answers)
         for name, answer in answers.answered.items():
             self.heard[name] = self.questions
             self.absent.pop(name, None)
@@ -132,8 +146,38 @@ class Server:
         self._check_presence(task)
         return {name: answers.answered[name] for name in self.clients if name in answers.answered}
 
+    def _bounded(self, task: str, asks: Mapping[str, Ask], answers: Answers) -> Answers:
+        """The same without answers that are too large beside their peers'."""
+        faults = self.norms.faults(answers.answered, {name: ask.form for name, ask in asks.items()})
+        if not faults:
+            return answers
+        answered = {name: answer for name, answer in answers.answered.items() if name not in faults}
+        refused = {name: self.federation.refuse(name, task, why) for name, why in faults.items()}
+        return Answers(answered, dict(answers.failed) | refused, answers.unbounded)
+
+    def _look_for_author(self, answers: Answers) -> None:
+        """Where most clients turn NaN after somebody's answer that stands out, it was that answer."""
+        author = self.norms.author() if answers.unbounded else None
+        others = answers.unbounded - {author}
+        if author is None or not others or len(others) < len(set(answers.answered) - {author}):
+            return
+        self.norms.forget(author)
+        why = f"excluded, because {', '.join(sorted(others))} turned NaN after its answer, which was taken back"
+        self.federation.blame(author, why, others)
+        self.failures[author] = why
+        raise Spoiled(author)
+
+    def tell_again(self) -> None:
+        """What was known is known no more: with the next question clients are told everything that there is."""
+        self.heard = {}
+        self.told = {client: {} for client in self.clients}
+
     def ask_all(
-        self, task: str, form: Form, clients: Sequence[str] | None = None, **arguments: Number
+        self,
+        task: str,
+        form: Form | Mapping[str, Form],
+        clients: Sequence[str] | None = None,
+        **arguments: Number,
     ) -> dict[str, Answer]:
         """What can't be done without any of them: the answers of all clients, or of all of these."""
         asked = clients or self.clients
@@ -168,8 +212,13 @@ class Server:
             for name, answer in self.ask("count", tuple(forms), forms, samples=each).items()
         }
         sizes = {name: self.judged[name] for name in counts}
+        shares = shares_by_size(self.judged, counts, self.share_cap) if self.share_cap < 1 else None
         left = sum(size * self.effective.get(name, 1.0) for name, size in sizes.items()) / sum(sizes.values())
-        return TrainingMeasure(counts, sizes, left)
+        return TrainingMeasure(counts, sizes, left, shares)
+
+    def shares(self, clients: Iterable[str]) -> dict[str, float]:
+        """What each of these clients counts for: N_k/N, as far as the cap allows."""
+        return shares_by_size(self.samples, clients, self.share_cap)
 
     @property
     def judged(self) -> dict[str, int]:
@@ -224,6 +273,7 @@ class Server:
             "down": self.down,
             "up": self.up,
             "failures": self.failures,
+            "norms": self.norms.state_dict(),
         }
 
     def load_state_dict(self, state: State) -> None:
@@ -239,6 +289,7 @@ class Server:
         self.down = taken(state, "down", dict)
         self.up = taken(state, "up", dict)
         self.failures = taken(state, "failures", dict)
+        self.norms.load_state_dict(taken({"norms": Norms().state_dict()} | state, "norms", dict))
         self.absent = {}  # who is there now is another question
 
 

@@ -8,10 +8,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from flgames.core.client import RESERVED
 from flgames.core.messages import Answer, Answers, Ask, Saved
 from flgames.core.state import State
+from flgames.data.names import printable, unfit, unfit_client
 from flgames.data.own.roles import Roles
 from flgames.data.own.survey import Survey
+from flgames.data.samples import POOLED
 from flgames.engines.wire import SURVEY, AnswerHeader, Unreadable, allowed_bytes, pack, pack_ask, read_answer
 from flgames.errors import ClientFailure
 from flgames.models.architecture import Weights
@@ -24,6 +27,10 @@ STRIKES = 3
 
 OVERSIZE = 4
 """How many times the expected bytes an answer may have before it is thrown away unread."""
+
+
+class Unbounded(Unreadable):
+    """An answer is NaN, or infinite."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +67,12 @@ class RemoteFederation:
         threads: int,
         device: str = "cpu",
         timeout: float | None = None,
+        sizes: Mapping[str, int] | None = None,
     ) -> None:
+        check_names(exchange.clients)
         self.exchange = exchange
+        self.sizes = sizes or {}
+        """How many samples each client has by its survey, where there was one."""
         self.timeout = timeout
         self.strikes: dict[tuple[str, str], int] = {}
         """Refused answers in a row, by client and task: one who counts well may still answer badly."""
@@ -84,14 +95,17 @@ class RemoteFederation:
         answered: dict[str, Answer] = {}
         failed = dict.fromkeys(asks, "no answer") | dict(replies.failed)
         failed |= {name: why for name, why in self.excluded.items() if name in asks}
+        unbounded = set()
         for name, reply in replies.arrived.items():
             if name not in payloads:
                 log.warning("%s answered and was not asked: refused", name)
                 continue
             try:
                 answer = _accepted(name, asks[name], reply)
+                self._check_size(name, asks[name].task, answer)
             except Unreadable as why:
-                failed[name] = self._refuse(name, asks[name].task, str(why))
+                failed[name] = self.refuse(name, asks[name].task, str(why))
+                unbounded |= {name} if isinstance(why, Unbounded) else set()
                 continue
             if isinstance(answer, Answer):
                 answered[name] = answer
@@ -99,7 +113,32 @@ class RemoteFederation:
                 self.strikes.pop((name, asks[name].task), None)
             else:
                 failed[name] = answer
-        return Answers(answered, failed)
+        return Answers(answered, failed, frozenset(unbounded))
+
+    def _check_size(self, name: str, task: str, answer: Answer | str) -> None:
+        """N_k, and what is held back, are what the survey told."""
+        if task != "introduce" or isinstance(answer, str) or name not in self.sizes:
+            return
+        told = int(answer.numbers["samples"] + answer.numbers["held_back"])
+        if told != self.sizes[name]:
+            raise Unreadable(f"says that it has {told:g} samples, and its survey {self.sizes[name]}")
+
+    def refuse(self, name: str, task: str, why: str) -> str:
+        why = printable(why)
+        self.strikes[name, task] = self.strikes.get((name, task), 0) + 1
+        reason = f"refused, because its answer {why}"
+        if self.strikes[name, task] >= STRIKES:
+            self.excluded[name] = f"excluded after {STRIKES} refused answers in a row; the last one {why}"
+            reason = self.excluded[name]
+        log.warning("%s: %s", name, reason)
+        return reason
+
+    def blame(self, name: str, why: str, others: Collection[str]) -> None:
+        self.excluded[name] = why
+        self.strikes = {struck: times for struck, times in self.strikes.items() if struck[0] not in others}
+        for other in others:
+            self.excluded.pop(other, None)
+        log.warning("%s: %s", name, why)
 
     def save(self, round_: int, keep: Collection[int] = ()) -> Saved:
         _, failed = self._tell({"kind": "save", "round": round_, "keep": sorted(keep)})
@@ -124,25 +163,28 @@ class RemoteFederation:
         done, failed = _told(self.exchange, asked, {**self._header, **order}, self.timeout, allowed_bytes(Ask("")))
         return done, failed | self.excluded
 
-    def _refuse(self, name: str, task: str, why: str) -> str:
-        self.strikes[name, task] = self.strikes.get((name, task), 0) + 1
-        reason = f"refused, because its answer {why}"
-        if self.strikes[name, task] >= STRIKES:
-            self.excluded[name] = f"excluded after {STRIKES} refused answers in a row; the last one {why}"
-            reason = self.excluded[name]
-        log.warning("%s: %s", name, reason)
-        return reason
-
 
 def surveys(exchange: Exchange, data: str, roles: Roles, threads: int, timeout: float | None) -> dict[str, Survey]:
     """What every client tells of its own data, before a game."""
+    check_names(exchange.clients)
     order = {"kind": "survey", "data": data, "roles": roles.model_dump(), "threads": threads}
     done, failed = _told(exchange, exchange.clients, order, timeout, SURVEY)
     found = {name: header.survey for name, header in done.items() if header.survey is not None}
     if missing := [name for name in exchange.clients if name not in found]:
         reasons = "; ".join(f"{name}: {failed.get(name, 'it told nothing')}" for name in missing)
         raise ClientFailure(f"Not every client could tell of its data ({reasons}).")
+    for name, survey in found.items():
+        for each in sorted(survey.names()):
+            if why := unfit(each):
+                raise ClientFailure(f"{name} tells of {printable(each)!r}, which {why}: nothing can be called so.")
     return {name: found[name] for name in exchange.clients}
+
+
+def check_names(clients: Collection[str]) -> None:
+    """Clients that play over an engine have plain names of their own."""
+    for name in clients:
+        if why := unfit_client(name, (*RESERVED, POOLED)):
+            raise ClientFailure(f"No client can be called {printable(name)!r}: it {why}.")
 
 
 def _told(
@@ -157,10 +199,10 @@ def _told(
         try:
             header, _ = _read(name, reply, expected)
         except Unreadable as why:
-            failed[name] = f"its answer {why}"
+            failed[name] = printable(f"its answer {why}")
             continue
         if header.error:
-            failed[name] = header.error
+            failed[name] = printable(header.error)
         else:
             done[name] = header
             failed.pop(name, None)
@@ -171,12 +213,14 @@ def _accepted(name: str, ask: Ask, reply: object) -> Answer | str:
     """A client's answer, or why it has none."""
     header, tensors = _read(name, reply, allowed_bytes(ask))
     if header.error is not None:
-        return header.error
+        return printable(header.error)
     if header.number != ask.number:
         raise Unreadable(f"is to question {header.number}, and {ask.number} was asked")
     answer = Answer(tensors, header.numbers)
-    for fault in ask.form.faults(answer):
+    for fault in ask.form.malformed(answer):
         raise Unreadable(fault)
+    for fault in ask.form.unbounded(answer):
+        raise Unbounded(fault)
     return answer
 
 

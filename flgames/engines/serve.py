@@ -67,7 +67,8 @@ def _serve(run: RunFolder, connect: Callable[[], Exchange], aborted: Callable[[]
 
         def connected(match: Match) -> RemoteFederation:
             check_players(match, exchange.clients)
-            return RemoteFederation(exchange, run.id, match, settings.threads, settings.device, settings.timeout)
+            sizes = {name: survey.size for name, survey in (run.surveys or {}).items()}
+            return RemoteFederation(exchange, run.id, match, settings.threads, settings.device, settings.timeout, sizes)
 
         def survey() -> dict[str, Survey]:
             patience = max(settings.timeout, BEGINNING)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
 from flgames.core.client import Client, Site
-from flgames.core.gradients import combine, losses_of, shares_by_size
+from flgames.core.gradients import combine, losses_of
 from flgames.core.knobs import OptimiserName, Share
 from flgames.core.messages import MODEL, Action, Answer
 from flgames.core.method import Method, Move
@@ -115,7 +115,7 @@ class FedAvg(Method):
     def round(self, server: Server, round_: int, seed: int) -> Move:
         answers = server.ask("train", server.clients, self.predictor_form)
         weights = {client: answer.tensors for client, answer in answers.items()}
-        by_size = shares_by_size(server.samples, answers)
+        by_size = server.shares(answers)
         server.publish(Action(MODEL, round_ + 1, self.merge(server, weights, by_size)))
         return Move("model", losses_of(answers))
 

@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from flgames.core.client import Site
-from flgames.core.gradients import combine, shares_by_size
+from flgames.core.gradients import combine
 from flgames.core.information import Term
 from flgames.core.messages import MODEL, Action, Answer
 from flgames.core.server import Server
@@ -120,7 +120,7 @@ class FedBN(FedAvg):
         shared = server.known.buffers[MODEL].current.weights
         if self.config.unseen == "mean":
             return Ensemble(self.learnt, {client: shared | own for client, own in self.own.items()})
-        whole = shared | combine(self.own, shares_by_size(server.samples, self.own))
+        whole = shared | combine(self.own, server.shares(self.own))
         names = self.learnt.predictor().state_dict()
         return Ensemble(self.learnt, {MODEL: {name: whole[name] for name in names}})
 

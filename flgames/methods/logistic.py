@@ -10,7 +10,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 
 from flgames.core.client import Client, Site
-from flgames.core.gradients import combine, losses_of, shares_by_size
+from flgames.core.gradients import combine, losses_of
 from flgames.core.messages import MODEL, Action, Answer
 from flgames.core.method import Method, Move
 from flgames.core.server import Server
@@ -67,7 +67,7 @@ class Logistic(Method):
 
     def round(self, server: Server, round_: int, seed: int) -> Move:
         answers = server.ask("fit", server.clients, self.predictor_form)
-        by_size = shares_by_size(server.samples, answers)
+        by_size = server.shares(answers)
         weights = combine({client: answer.tensors for client, answer in answers.items()}, by_size)
         server.publish(Action(MODEL, round_ + 1, weights))
         return Move("model", losses_of(answers))

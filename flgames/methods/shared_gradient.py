@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from flgames.core.client import Client, Site
-from flgames.core.gradients import descend, gradient_answer, gradient_form, losses_of, shares_by_size
+from flgames.core.gradients import descend, gradient_answer, gradient_form, losses_of
 from flgames.core.knobs import OptimiserName, Share
 from flgames.core.messages import MODEL, Action, Answer
 from flgames.core.method import Method, Move
@@ -124,7 +124,7 @@ class SharedGradient(Method):
 
     def round(self, server: Server, round_: int, seed: int) -> Move:
         answers = server.ask("gradient", server.clients, gradient_form(self.model), **self.arguments(round_))
-        risks, by_size = losses_of(answers), shares_by_size(server.samples, answers)
+        risks, by_size = losses_of(answers), server.shares(answers)
         shares = self.shares(risks, by_size, round_)
         descend(self.model, self.optimiser, answers, shares, by_size, self.config.l2, self.scale(round_))
         server.publish(Action(MODEL, round_ + 1, snapshot(self.model)))

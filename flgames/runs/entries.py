@@ -324,7 +324,7 @@ def before(entry_: Entry) -> Entry:
     """What is played before a game begins, to train its phi: FedAvg, on the same network and the same samples."""
     declared = _baseline("fedavg", UNSEARCHED["fedavg"])
     what = {"slug": "phi", "title": "FedAvg, for phi", "network": entry_.network, "rounds": entry_.phi_rounds}
-    same = {"validation": entry_.validation, "class_weight": entry_.class_weight}
+    same = {name: getattr(entry_, name) for name in ("validation", "class_weight", "share_cap")}
     return declared.model_copy(update=what | same | {"config": entry_.phi_config})
 
 

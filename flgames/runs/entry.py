@@ -61,6 +61,8 @@ class Entry(BaseModel):
     """The share of every training client's samples that is held back."""
     class_weight: tuple[float, ...] = ()
     """What every class counts for in the loss; none: each sample counts as much as any other."""
+    share_cap: float = Field(default=1.0, gt=0, le=1)
+    """The largest share of all that one client can have, however many samples it says that it has."""
     probe_every: int = Field(default=0, ge=0)
     """Look at the unseen client every so many rounds, for a curve; nothing that plays can see it."""
 

@@ -53,10 +53,11 @@ class Plan(BaseModel):
 
 def make_plan(settings: Settings, surveys: Mapping[str, Survey] | None = None) -> Plan:
     """What follows from settings. On own data it takes the clients' surveys to know."""
+    capped = {"share_cap": settings.share_cap}
     weighs = settings.class_weight == "balanced"
     return Plan(
         matches=tuple(
-            Match(options=options, entry=entry.model_copy(update=weighted), seed=seed)
+            Match(options=options, entry=entry.model_copy(update=weighted | capped), seed=seed)
             for options, kind in _sources(settings, surveys)
             for seed in settings.all_seeds
             for weighted in [{"class_weight": _balanced(options, seed, surveys)} if weighs else {}]

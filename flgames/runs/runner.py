@@ -66,6 +66,7 @@ def _play(
         measure_samples=entry.measure_samples,
         timeout=timeout,
         min_clients=min_clients,
+        share_cap=entry.share_cap,
     )
 
 

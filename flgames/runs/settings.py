@@ -123,6 +123,14 @@ class Settings(OwnSettings):
         "are counted over all training clients. For real data. Default: none, samples count alike.",
         json_schema_extra=DATA,
     )
+    share_cap: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="The largest share of all samples that a client can have, whatever it says that it has: no site "
+        "takes everything by its own count. Default: 1, as it says.",
+        json_schema_extra=DATA,
+    )
     phi_rounds: int | None = Field(
         default=None,
         ge=0,

@@ -48,6 +48,7 @@ UNLIKE_DEFAULTS: dict[str, tuple[object, dict[str, object]]] = {
     "holdout": (["a", "b"], {"data": "somewhere"}),
     "validation": (0.1, {}),
     "class_weight": ("balanced", {"data": "somewhere"}),
+    "share_cap": (0.5, {}),
     "predictor": ("linear", {}),
     "settle": ("always", {"predictor": "linear"}),
     "network": ("cnn", {"settle": "auto"}),

@@ -11,7 +11,7 @@ import torch
 from flgames.core.client import Client, Site
 from flgames.core.local import LocalFederation
 from flgames.core.loop import Play
-from flgames.core.messages import Answer, Ask
+from flgames.core.messages import Answer, Ask, Form
 from flgames.core.server import Server
 from flgames.errors import Diverged
 from flgames.methods.fl_games.config import FLGamesConfig
@@ -111,17 +111,21 @@ def test_an_answer_that_is_not_finite_is_a_diverging_game(
         method.round(server, 0, 0)
 
 
-def test_finite_weights_may_have_an_infinite_sum(monkeypatch: pytest.MonkeyPatch) -> None:
-    most = torch.finfo(torch.float32).max
+def test_finite_weights_may_have_an_infinite_sum() -> None:
+    like = {"weight": torch.full((3, 3), torch.finfo(torch.float32).max)}
+    assert not list(Form.of(like).unbounded(Answer(like)))
+
+
+def test_weights_that_are_finite_and_huge_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     method = Game(perceptrons(), FLGamesConfig())
     clients = {name: method.client(Site(name, samples, 0)) for name, samples in random_clients(40, 40).items()}
-    like = {name: torch.full_like(tensor, most) for name, tensor in clients["a"].predictor.state_dict().items()}
-    spoil(clients["a"], "respond", lambda answer: Answer(like, answer.numbers), monkeypatch)
+    huge = {name: torch.full_like(tensor, 1e30) for name, tensor in clients["a"].predictor.state_dict().items()}
+    spoil(clients["a"], "respond", lambda answer: Answer(huge, answer.numbers), monkeypatch)
     server = Server(LocalFederation(clients))
     server.introduce()
     method.start(server, 0)
-    method.round(server, 0, 0)
-    assert server.known.buffers["a"].current.version == 1
+    with pytest.raises(Diverged, match="the answer of a to 'respond' has the norm inf"):
+        method.round(server, 0, 0)
 
 
 def test_the_loop_says_in_which_round_a_game_diverged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,11 @@ class ColumnTold(BaseModel):
     rare: int = Field(default=0, ge=0)
     """Samples whose words are not told."""
 
+    @property
+    def counted(self) -> int:
+        """Cells that it speaks of."""
+        return self.missing + self.rare + sum(self.words.values())
+
 
 class Column(BaseModel):
     """What a column of the table is taken for at all sites."""

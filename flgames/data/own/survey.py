@@ -7,17 +7,21 @@ home for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Self
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from torch import Tensor
 
 from flgames.data.names import natural
 from flgames.data.own.columns import ColumnTold
 from flgames.data.own.roles import Kind
 from flgames.models.standardise import moments
+
+ROUNDING = 1e-6
+"""By how much of itself a sum may be off: sums of many numbers are rounded."""
 
 MOST_SAID = 5
 """Clients of which it is said that they lack something."""
@@ -43,6 +47,49 @@ class Survey(BaseModel):
     """Of columns that are more, or less, than a number in every row."""
     bits: int = Field(default=8, ge=8, le=32)
     """Bits a pixel that are in use in the files of images."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        """One claim is checked against another: counts add up, and no sums are told that no numbers could have."""
+        for fault in (*self._wrong_counts(), *self._wrong_columns(), *self._wrong_sums()):
+            raise ValueError(fault)
+        return self
+
+    @property
+    def size(self) -> int:
+        """How many samples there are."""
+        return sum(self.samples.values())
+
+    def _wrong_counts(self) -> Iterator[str]:
+        pixels = math.prod(self.shape[1:]) if self.kind == "images" else 1
+        if not self.size <= self.count <= self.size * pixels:
+            yield f"classes have {self.size} samples, and sums are over {self.count} values"
+
+    def _wrong_sums(self) -> Iterator[str]:
+        if len(self.sums) != len(self.squares) or (self.indicators and len(self.indicators) != len(self.sums)):
+            yield f"there are {len(self.sums)} sums, {len(self.squares)} of squares, {len(self.indicators)} indicators"
+            return
+        for place, (total, square) in enumerate(zip(self.sums, self.squares, strict=True)):
+            name = self.columns[place] if place < len(self.columns) else ""
+            present = max(self.count - self.details.get(name, ColumnTold()).missing, 1)
+            if total / present * total > square * (1 + ROUNDING):
+                yield f"feature {place + 1} has squares that add up to less than {present} numbers of this sum have"
+            elif self.indicators and self.indicators[place] and not 0 <= total == square <= self.count:
+                yield f"feature {place + 1} is 0 or 1, and its sums are not those of such numbers"
+
+    def _wrong_columns(self) -> Iterator[str]:
+        if self.columns and len(self.columns) != len(self.sums):
+            yield f"there are {len(self.columns)} columns and {len(self.sums)} sums"
+        for name, told in self.details.items():
+            if name not in self.columns:
+                yield f"{name!r} is told of, and is no column"
+            elif min(told.words.values(), default=1) < 1 or told.counted > self.count:
+                yield f"{name!r} has {told.counted} cells, and there are {self.count} samples"
+
+    def names(self) -> set[str]:
+        """Every word that it uses: classes, columns and categories."""
+        words = {word for told in self.details.values() for word in told.words}
+        return {*self.samples, *self.columns, *words}
 
 
 def pooled_moments(surveys: Mapping[str, Survey]) -> tuple[Tensor, Tensor]:

@@ -83,8 +83,10 @@ def balance(server: Server) -> Balanced:
 
 def _descended(risks: _Risks, start: Tensor, penalty: float) -> Tensor:
     """Where mean risk + penalty x variance of risks is smallest, from here on."""
-    point = start.clone().requires_grad_()
-    shares = torch.tensor(list(shares_by_size(risks.server.judged, risks.server.judged).values()), dtype=torch.float64)
+    point, server = start.clone().requires_grad_(), risks.server
+    shares = torch.tensor(
+        list(shares_by_size(server.judged, server.judged, server.share_cap).values()), dtype=torch.float64
+    )
     optimiser = torch.optim.LBFGS([point], max_iter=STEPS, max_eval=2 * STEPS, line_search_fn="strong_wolfe")
 
     def objective() -> Tensor:

@@ -12,9 +12,9 @@ from collections.abc import Collection, Mapping
 import torch
 
 from flgames.core.client import Site
-from flgames.core.gradients import descend, gradient_form, losses_of, shares_by_size
+from flgames.core.gradients import descend, gradient_form, losses_of
 from flgames.core.information import Buffer
-from flgames.core.messages import CONTESTED, HISTORY, MODEL, Action, Form
+from flgames.core.messages import CONTESTED, HISTORY, MODEL, Action, Form, MomentForm
 from flgames.core.method import Method, Move
 from flgames.core.records import Balanced, Finding
 from flgames.core.server import Server
@@ -119,7 +119,7 @@ class Game(Method):
         differing = disagreement(told)
         server.publish(Action(CONTESTED, 0, {"direction": differing.direction, "mean": differing.mean}))
         answers = server.ask_all("rely", Form(numbers=("reliance", "along", "against")))
-        by_size = shares_by_size(server.samples, answers)
+        by_size = server.shares(answers)
         relied = sum(float(answer.numbers["reliance"]) * by_size[name] for name, answer in answers.items())
         along, against = (sum(answer.numbers[way] for answer in answers.values()) for way in ("along", "against"))
         sure = bool(differing.contested) and relied >= RELIED_ON
@@ -140,8 +140,8 @@ class Game(Method):
 
     def _standardise(self, layer: FeatureScale, server: Server) -> None:
         """Set phi's last layer by what all clients see."""
-        like = torch.zeros(len(layer.mean), dtype=torch.float64)
-        answers = server.ask_all("moments", Form.of({"sums": like, "squares": like}))
+        forms = {name: MomentForm.over(len(layer.mean), size) for name, size in server.samples.items()}
+        answers = server.ask_all("moments", forms)
         sums = [answer.tensors["sums"] for answer in answers.values()]
         squares = [answer.tensors["squares"] for answer in answers.values()]
         layer.fit(*moments(sum(server.samples.values()), sums, squares))
@@ -200,7 +200,7 @@ class Game(Method):
     def _move_phi(self, server: Server) -> Move:
         answers = server.ask("represent", server.clients, gradient_form(self.phi))
         assert self.phi_optimiser is not None
-        by_size = shares_by_size(server.samples, answers)
+        by_size = server.shares(answers)
         descend(self.phi, self.phi_optimiser, answers, by_size, by_size)
         assert server.known.phi is not None
         server.publish(Action(PHI, server.known.phi.version + 1, snapshot(self.phi)))
