@@ -103,7 +103,7 @@ def _stamp(path: Path) -> tuple[float, int]:
 
 
 @functools.lru_cache(maxsize=64)
-def _read(client: str, path: Path, roles: Roles, stamp: tuple[float, int]) -> Records:
+def _read(client: str, path: Path, roles: Roles, changed: tuple[float, int]) -> Records:
     if path.is_dir():
         if roles.given:
             raise UserError(f"{client} has images: `{next(iter(roles.given))}` is for tables.")
