@@ -34,9 +34,8 @@ def test_numbers_that_are_too_large_are_refused(number: str, tmp_path: Path) -> 
         surveys_of(str(tmp_path), TARGET)
 
 
-@pytest.mark.parametrize("line", ["\r", "\x00\n"], ids=repr)
-def test_odd_ends_of_lines_give_a_sentence(line: str, tmp_path: Path) -> None:
-    content = base_frame(0).to_csv(index=False).replace("\n", line)
+def test_odd_ends_of_lines_give_a_sentence(tmp_path: Path) -> None:
+    content = base_frame(0).to_csv(index=False).replace("\n", "\x00\n")
     (tmp_path / "a.csv").write_bytes(content.encode())
     with pytest.raises(UserError):
         read("a", tmp_path / "a.csv", TARGET)
