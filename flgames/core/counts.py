@@ -6,11 +6,15 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import torch
 from torch import Tensor
 
 from flgames.models.architecture import Loss
+
+INNER = 4
+"""Clients that must be there for the two at the ends to be left out."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,23 @@ class TrainingMeasure:
         shares = [(share / counts.samples, counts.confusion) for share, counts in self._shares()]
         off = torch.stack([share * (confusion.sum(0) - confusion.sum(1)) for share, confusion in shares]).sum(0)
         return float(off.abs().sum() / 2)
+
+    @property
+    def median_accuracy(self) -> float:
+        """Of the client in the middle: one that lies can't move it past its neighbours."""
+        return median(counts.accuracy for counts in self.clients.values())
+
+    @property
+    def inner_spread(self) -> float:
+        """Between the best and the worst client when the two at the ends are left out, if there are four at least."""
+        accuracies = sorted(counts.accuracy for counts in self.clients.values())
+        inner = accuracies[1:-1] if len(accuracies) >= INNER else accuracies
+        return inner[-1] - inner[0]
+
+    @property
+    def median_bias(self) -> float:
+        """The bias of the client in the middle."""
+        return median(TrainingMeasure({name: each}, self.sizes).bias for name, each in self.clients.items())
 
     @property
     def standard_error(self) -> float:

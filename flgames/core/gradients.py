@@ -5,7 +5,7 @@ The server adds them and takes a step, be it of phi or of a model that all clien
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import torch
 from torch import nn
@@ -83,6 +83,10 @@ def combine(tensors: Mapping[str, Weights], shares: Mapping[str, float]) -> Weig
     return total
 
 
+Merge = Callable[[Mapping[str, Weights], Mapping[str, float]], Weights]
+"""Makes one of the clients' tensors, by the clients' shares."""
+
+
 def descend(
     module: nn.Module,
     optimiser: torch.optim.Optimizer,
@@ -91,15 +95,16 @@ def descend(
     by_size: Mapping[str, float],
     l2: float = 0.0,
     scale: float = 1.0,
+    merge: Merge = combine,
 ) -> None:
     """One step of a module on its clients' gradients, each times its share; its buffers become their mean by N_k/N.
 
     ``l2`` times the squared norm of the weights is added to what is descended, and all of it is multiplied by
-    ``scale``.
+    ``scale``. ``merge`` may be another one than their sum.
     """
     parts = {client: _gradients_and_buffers(answer) for client, answer in answers.items()}
-    gradient = combine({client: gradient for client, (gradient, _) in parts.items()}, shares)
-    buffers = combine({client: buffers for client, (_, buffers) in parts.items()}, by_size)
+    gradient = merge({client: gradient for client, (gradient, _) in parts.items()}, shares)
+    buffers = merge({client: buffers for client, (_, buffers) in parts.items()}, by_size)
     for name, parameter in module.named_parameters():
         if parameter.requires_grad:
             parameter.grad = (gradient[name].to(parameter.device) + 2 * l2 * parameter.detach()) * scale

@@ -24,6 +24,9 @@ STOP: JsonDict = {"panel": "When it ends"}
 LATER: JsonDict = {"later": True}
 """Of a knob that came after the first results: where it is as it is by default, keys don't mention it."""
 
+MergedBy = Literal["mean", "median", "trimmed"]
+"""What a server makes of what its clients send."""
+
 OptimiserName = Literal["adam", "sgd"]
 
 STEP_RANGE = re.compile(r"(\d+)-(\d+)")

@@ -14,10 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
 from flgames.core.client import Client, Site
-from flgames.core.gradients import combine, losses_of
-from flgames.core.knobs import OptimiserName, Share
+from flgames.core.gradients import losses_of
+from flgames.core.knobs import LATER, MergedBy, OptimiserName, Share
 from flgames.core.messages import MODEL, Action, Answer
 from flgames.core.method import Method, Move
+from flgames.core.robust import merged
 from flgames.core.server import Server
 from flgames.core.state import State, taken
 from flgames.core.steps import batches_in, make_optimiser
@@ -42,6 +43,10 @@ class FedAvgConfig(BaseModel):
     batch_size: int = Field(default=256, ge=1)
     learning_rate: float = Field(default=2.5e-4, gt=0)
     optimiser: OptimiserName = "adam"
+    merged_by: MergedBy = Field(default="mean", json_schema_extra=LATER)
+    """What the server makes of the clients' weights: their mean, their median or their trimmed mean."""
+    clip: float = Field(default=0.0, ge=0, json_schema_extra=LATER)
+    """How many times the median of the clients' norms a client's change may have; 0: any number of times."""
 
 
 class FedAvgClient(Client):
@@ -121,4 +126,11 @@ class FedAvg(Method):
 
     def merge(self, server: Server, weights: Mapping[str, Weights], by_size: Mapping[str, float]) -> Weights:
         """The next model from the clients' weights; ``by_size`` is N_k/N."""
-        return combine(weights, by_size)
+        return self.merged_by(self.config.merged_by, server, weights, by_size)
+
+    def merged_by(
+        self, by: MergedBy, server: Server, weights: Mapping[str, Weights], by_size: Mapping[str, float]
+    ) -> Weights:
+        """One of the clients' weights; where changes are clipped, they are those of the current model."""
+        before = server.known.buffers[MODEL].current.weights if self.config.clip else None
+        return merged(weights, by_size, by, self.config.clip, before)

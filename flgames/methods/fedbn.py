@@ -108,7 +108,11 @@ class FedBN(FedAvg):
     def merge(self, server: Server, weights: Mapping[str, Weights], by_size: Mapping[str, float]) -> Weights:
         for client, tensors in weights.items():
             self.own[client] = {name: tensor for name, tensor in tensors.items() if name in self.private}
-        return {name: tensor for name, tensor in combine(weights, by_size).items() if name not in self.private}
+        shared = {
+            client: {name: tensor for name, tensor in tensors.items() if name not in self.private}
+            for client, tensors in weights.items()
+        }
+        return super().merge(server, shared, by_size)
 
     @property
     def learnt(self) -> Architecture:

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 import torch
 from pydantic import Field
 
-from flgames.core.gradients import combine
 from flgames.core.messages import MODEL
 from flgames.core.server import Server
 from flgames.methods.fedavg import FedAvg, FedAvgConfig
@@ -38,7 +37,7 @@ class FedGMA(FedAvg):
 
     def merge(self, server: Server, weights: Mapping[str, Weights], by_size: Mapping[str, float]) -> Weights:
         before = server.known.buffers[MODEL].current.weights
-        mean = combine(weights, by_size)
+        mean = super().merge(server, weights, by_size)
         merged = {}
         for name, old in before.items():
             if not old.is_floating_point():

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import torch
-
 from flgames.core.server import Server
 from flgames.methods.fedavg import FedAvg
 from flgames.models.architecture import Weights
@@ -21,10 +19,4 @@ class FedMedian(FedAvg):
 
     def merge(self, server: Server, weights: Mapping[str, Weights], by_size: Mapping[str, float]) -> Weights:
         """Of an even number of clients, the mean of the two in the middle; counters are the first client's."""
-        first = next(iter(weights.values()))
-        return {
-            name: torch.quantile(torch.stack([own[name] for own in weights.values()]), 0.5, dim=0)
-            if like.is_floating_point()
-            else like
-            for name, like in first.items()
-        }
+        return self.merged_by("median", server, weights, by_size)

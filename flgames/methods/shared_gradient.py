@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from flgames.core.client import Client, Site
-from flgames.core.gradients import descend, gradient_answer, gradient_form, losses_of
+from flgames.core.gradients import combine, descend, gradient_answer, gradient_form, losses_of
 from flgames.core.knobs import OptimiserName, Share
 from flgames.core.messages import MODEL, Action, Answer
 from flgames.core.method import Method, Move
@@ -23,7 +23,7 @@ from flgames.core.server import Server
 from flgames.core.state import State, taken
 from flgames.core.steps import batches_in, make_optimiser
 from flgames.data.samples import BatchStream, in_chunks
-from flgames.models.architecture import Architecture, initial_weights, snapshot
+from flgames.models.architecture import Architecture, Weights, initial_weights, snapshot
 from flgames.seeds import torch_seed
 
 GRADIENT_CHUNK = 1024
@@ -126,13 +126,17 @@ class SharedGradient(Method):
         answers = server.ask("gradient", server.clients, gradient_form(self.model), **self.arguments(round_))
         risks, by_size = losses_of(answers), server.shares(answers)
         shares = self.shares(risks, by_size, round_)
-        descend(self.model, self.optimiser, answers, shares, by_size, self.config.l2, self.scale(round_))
+        descend(self.model, self.optimiser, answers, shares, by_size, self.config.l2, self.scale(round_), self.merge)
         server.publish(Action(MODEL, round_ + 1, snapshot(self.model)))
         return Move("model", risks)
 
     @abstractmethod
     def shares(self, risks: Mapping[str, float], by_size: Mapping[str, float], round_: int) -> Mapping[str, float]:
         """What each client's gradient is multiplied with; ``by_size`` is N_k/N."""
+
+    def merge(self, tensors: Mapping[str, Weights], shares: Mapping[str, float]) -> Weights:
+        """One of all clients' gradients."""
+        return combine(tensors, shares)
 
     def arguments(self, round_: int) -> dict[str, float]:
         """What clients are told besides the model."""

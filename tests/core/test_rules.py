@@ -15,7 +15,7 @@ from flgames.errors import UserError
 
 SAVED: TypeAdapter[StoppingRule] = TypeAdapter(SavedRule)
 
-CANDIDATES: tuple[Plain, ...] = (0.25, 7, True, "all")
+CANDIDATES: tuple[Plain, ...] = (0.25, 7, True, "all", "median")
 """One of them is a value of any knob, and no default."""
 
 GUARDS = [(each, name) for each in rules().values() for name in each.knobs()[1:]]

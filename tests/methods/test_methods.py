@@ -20,11 +20,10 @@ from flgames.methods.fedavg import FedAvg, FedAvgConfig
 from flgames.methods.fedbn import FedBN, FedBNConfig, normalisation_in
 from flgames.methods.fedgma import FedGMA, FedGMAConfig
 from flgames.methods.fedprox import FedProx, FedProxConfig
-from flgames.methods.fedsgd import FedSGD
+from flgames.methods.fedsgd import FedSGD, FedSGDConfig
 from flgames.methods.group_dro import GroupDRO, GroupDROConfig
 from flgames.methods.irm import IRM, IRMConfig
 from flgames.methods.registry import METHODS, make
-from flgames.methods.shared_gradient import GradientConfig
 from flgames.methods.vrex import VREx, VRExConfig
 from flgames.models.architecture import Architecture, Weights
 from flgames.models.ensemble import Ensemble
@@ -81,14 +80,14 @@ FULL: dict[str, Any] = {"batches": "all", "optimiser": "sgd", "learning_rate": R
 
 
 def test_fedsgd_with_full_batches_is_pooled_gradient_descent() -> None:
-    before, after = played(FedSGD(perceptrons(), GradientConfig(**FULL)))
+    before, after = played(FedSGD(perceptrons(), FedSGDConfig(**FULL)))
     total = sum(SIZES)
     same(after, pooled_step(before, lambda risks: sum(n / total * r for n, r in zip(SIZES, risks, strict=True))))  # type: ignore[arg-type, return-value]
 
 
 def test_fedsgd_adds_a_penalty_on_the_weights() -> None:
-    before, after = played(FedSGD(perceptrons(), GradientConfig(**FULL, l2=0.3)))
-    _, plain = played(FedSGD(perceptrons(), GradientConfig(**FULL)))
+    before, after = played(FedSGD(perceptrons(), FedSGDConfig(**FULL, l2=0.3)))
+    _, plain = played(FedSGD(perceptrons(), FedSGDConfig(**FULL)))
     same(after, {name: plain[name] - RATE * 2 * 0.3 * before[name] for name in plain})
 
 
@@ -153,7 +152,7 @@ LOCAL: dict[str, Any] = {"local_steps": 3, "batch_size": 32, "learning_rate": 0.
 
 def test_fedavg_with_one_plain_step_is_fedsgd() -> None:
     averaged = FedAvg(perceptrons(), FedAvgConfig(local_steps=1, batch_size=32, learning_rate=RATE, optimiser="sgd"))
-    summed = FedSGD(perceptrons(), GradientConfig(batch_size=32, learning_rate=RATE, optimiser="sgd"))
+    summed = FedSGD(perceptrons(), FedSGDConfig(batch_size=32, learning_rate=RATE, optimiser="sgd"))
     same(played(averaged, 4)[1], played(summed, 4)[1])
 
 

@@ -20,7 +20,7 @@ from flgames.core.records import Finding
 from flgames.core.stopping.early_round import EarlyRound
 from flgames.data.samples import ArraySamples, BatchStream, Samples, WeightedStream, effective_share
 from flgames.methods.fedavg import FedAvg, FedAvgConfig
-from flgames.methods.fedsgd import FedSGD
+from flgames.methods.fedsgd import FedSGD, FedSGDConfig
 from flgames.methods.settled.client import SettledClient
 from flgames.methods.settled.config import SettledConfig
 from flgames.methods.settled.disagreement import (
@@ -35,7 +35,6 @@ from flgames.methods.settled.disagreement import (
     tail,
 )
 from flgames.methods.settled.server import Settled
-from flgames.methods.shared_gradient import GradientConfig
 from flgames.models.ensemble import PHI
 from tests.toys import Records, flat, perceptrons, random_clients
 
@@ -288,7 +287,7 @@ def test_where_clients_don_t_differ_it_is_fedavg_bit_for_bit(flips: tuple[float,
 def test_by_fedsgd_too() -> None:
     data = sites(0.5, 0.5)
     play = played(settled(data, train_by="fedsgd"))
-    plain = FedSGD(perceptrons(3, 16), GradientConfig(batch_size=64, learning_rate=1e-3))
+    plain = FedSGD(perceptrons(3, 16), FedSGDConfig(batch_size=64, learning_rate=1e-3))
     beside = played(Play(plain, LocalFederation.of(plain, data, 0, validation=0.2), seed=0, rounds=4))
     assert torch.equal(flat(play.server), flat(beside.server))
     assert accuracy(played(settled(sites(0.2, 0.05), 250, train_by="fedsgd")), site(3000, 0.9, 9)) > 0.6

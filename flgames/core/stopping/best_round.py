@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -55,13 +55,25 @@ class BestRound(StoppingRule):
         json_schema_extra=STOP,
     )
 
+    score_by: Literal["pooled", "median"] = Field(
+        default="pooled",
+        description="How clients make up that score: pooled, by their samples (default); median, where one may lie: "
+        "accuracy and bias of the client in the middle, and the difference without the best and the worst one.",
+        json_schema_extra=STOP,
+    )
+
     def score(self, measure: TrainingMeasure) -> float:
+        if self.score_by == "median":
+            off = self.spread_penalty * measure.inner_spread + self.bias_penalty * measure.median_bias
+            return measure.median_accuracy - off
         return measure.accuracy - self.spread_penalty * measure.spread - self.bias_penalty * measure.bias
 
     def is_unsure(self, round_: int, measure: TrainingMeasure, standing: Standing) -> bool:
         """An estimate is enough for a round that can't be the best one."""
         if measure.exact or round_ < self.warm_start:
             return False
+        if self.score_by == "median":
+            return True
         spread = max(measure.spread - 2 * CONFIDENCE * measure.worst_error, 0.0)
         at_best = measure.accuracy + CONFIDENCE * measure.standard_error - self.spread_penalty * spread
         return not isinstance(standing, dict) or at_best > standing["score"]
@@ -78,7 +90,8 @@ class BestRound(StoppingRule):
     def __str__(self) -> str:
         return (
             f"returns the round with the highest accuracy - {self.spread_penalty:g} x spread - "
-            f"{self.bias_penalty:g} x bias, stops {self.patience} rounds later"
+            f"{self.bias_penalty:g} x bias{', of the clients in the middle' * (self.score_by == 'median')}, stops "
+            f"{self.patience} rounds later"
         )
 
     @property

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from flgames.core.knobs import GAME, LATER, PHI, RESPONSE, SETTLING, LocalSteps, OptimiserName, Share
+from flgames.core.knobs import GAME, LATER, PHI, RESPONSE, SETTLING, LocalSteps, MergedBy, OptimiserName, Share
 
 Representation = Literal["fixed", "variable"]
 Schedule = Literal["clockwise", "simultaneous", "random"]
@@ -135,4 +135,17 @@ class FLGamesConfig(BaseModel):
     )
     phi_optimiser: OptimiserName = Field(
         default="adam", description="adam (default) or sgd, plain FedSGD.", json_schema_extra=PHI
+    )
+    phi_merged_by: MergedBy = Field(
+        default="mean",
+        description="What the server makes of the clients' gradients of phi: mean (default), or, where a client may "
+        "lie, median or trimmed, coordinate by coordinate, every client alike.",
+        json_schema_extra=PHI | LATER,
+    )
+    phi_clip: float = Field(
+        default=0.0,
+        ge=0,
+        description="How many times the median of the clients' norms a gradient of phi may have. 0: any number of "
+        "times (default).",
+        json_schema_extra=PHI | LATER,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from functools import partial
 
 import torch
 
@@ -17,6 +18,7 @@ from flgames.core.information import Buffer
 from flgames.core.messages import CONTESTED, HISTORY, MODEL, Action, Form, MomentForm
 from flgames.core.method import Method, Move
 from flgames.core.records import Balanced, Finding
+from flgames.core.robust import merged
 from flgames.core.server import Server
 from flgames.core.state import State, taken
 from flgames.core.steps import make_optimiser
@@ -201,7 +203,8 @@ class Game(Method):
         answers = server.ask("represent", server.clients, gradient_form(self.phi))
         assert self.phi_optimiser is not None
         by_size = server.shares(answers)
-        descend(self.phi, self.phi_optimiser, answers, by_size, by_size)
+        merge = partial(merged, by=self.config.phi_merged_by, clip=self.config.phi_clip)
+        descend(self.phi, self.phi_optimiser, answers, by_size, by_size, merge=merge)
         assert server.known.phi is not None
         server.publish(Action(PHI, server.known.phi.version + 1, snapshot(self.phi)))
         return Move("phi", losses_of(answers))

@@ -24,7 +24,7 @@ from flgames.core.records import Differs, Finding
 from flgames.core.server import Server
 from flgames.core.state import State, taken
 from flgames.methods.fedavg import FedAvg, FedAvgConfig
-from flgames.methods.fedsgd import FedSGD
+from flgames.methods.fedsgd import FedSGD, FedSGDConfig
 from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
 from flgames.methods.local_mean import LocalMean
@@ -38,7 +38,6 @@ from flgames.methods.settled.disagreement import (
     furthest,
     most_telling,
 )
-from flgames.methods.shared_gradient import GradientConfig
 from flgames.models.architecture import Architecture, Weights
 from flgames.models.ensemble import Ensemble
 
@@ -88,7 +87,7 @@ class Settled(Method):
                 ),
             )
             if config.train_by == "fedavg"
-            else FedSGD(architecture, GradientConfig(batch_size=config.batch_size, learning_rate=config.train_rate))
+            else FedSGD(architecture, FedSGDConfig(batch_size=config.batch_size, learning_rate=config.train_rate))
         )
         self.architecture = self.training.architecture
         self.memory = self.game.memory
