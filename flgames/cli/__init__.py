@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from flgames import __version__
+from flgames.cli.commands.attacks import attacks
 from flgames.cli.commands.bench import bench
 from flgames.cli.commands.compare import compare
 from flgames.cli.commands.data import data
@@ -40,6 +41,7 @@ app.add_typer(data)
 app.add_typer(nvflare)
 app.add_typer(site)
 app.command()(bench)
+app.command()(attacks)
 app.command("knobs")(knobs_table)
 
 
