@@ -83,14 +83,7 @@ class OwnSettings(BaseModel):
     @property
     def roles(self) -> Roles:
         """Which columns of own tables are no inputs."""
-        return Roles(
-            target=self.target,
-            group=self.group_column,
-            client=self.client_column,
-            columns=self.columns,
-            drop=self.drop,
-            categories=self.categories,
-        )
+        return Roles.of(self)
 
     @property
     def holds_out_each(self) -> bool:

@@ -8,6 +8,12 @@ from pydantic import BaseModel, ConfigDict
 
 Kind = Literal["images", "table"]
 
+SETTINGS = {
+    "target": "target", "group": "group_column", "client": "client_column",
+    "columns": "columns", "drop": "drop", "categories": "categories",
+}  # fmt: skip
+"""What the setting of each role is called."""
+
 
 class Roles(BaseModel):
     """What the columns of a table are for. All that are not named are inputs."""
@@ -27,6 +33,11 @@ class Roles(BaseModel):
     categories: tuple[str, ...] = ()
     """Inputs whose numbers are names, such as codes of a ward."""
 
+    @classmethod
+    def of(cls, settings: object) -> Roles:
+        """What settings, or options that were made of them, say."""
+        return cls.model_validate({role: getattr(settings, name) for role, name in SETTINGS.items()})
+
     @property
     def no_inputs(self) -> tuple[str, ...]:
         """The columns that have another role, by name."""
@@ -35,8 +46,4 @@ class Roles(BaseModel):
     @property
     def given(self) -> dict[str, object]:
         """What was said, by the name that the setting has."""
-        named = {
-            "target": self.target, "group_column": self.group, "client_column": self.client,
-            "columns": self.columns, "drop": self.drop, "categories": self.categories,
-        }  # fmt: skip
-        return {name: value for name, value in named.items() if value}
+        return {name: value for role, name in SETTINGS.items() if (value := getattr(self, role))}

@@ -52,14 +52,7 @@ class OwnOptions(BaseModel):
 
     @property
     def roles(self) -> Roles:
-        return Roles(
-            target=self.target,
-            group=self.group_column,
-            client=self.client_column,
-            columns=self.columns,
-            drop=self.drop,
-            categories=self.categories,
-        )
+        return Roles.of(self)
 
     def remarks(self, surveys: Mapping[str, Survey]) -> Iterator[str]:
         """What was made of the columns of tables."""
