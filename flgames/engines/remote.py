@@ -221,6 +221,8 @@ def _accepted(name: str, ask: Ask, reply: object) -> Answer | str:
         raise Unreadable(fault)
     for fault in ask.form.unbounded(answer):
         raise Unbounded(fault)
+    for fault in ask.form.implausible(answer):
+        raise Unreadable(fault)
     return answer
 
 

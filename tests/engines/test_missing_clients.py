@@ -13,14 +13,14 @@ from tests.by_hand import ByHand
 from tests.engines.matches import a_match, over
 from tests.games import Following
 
-LEAVES = 6
+LEAVES = 3
 """The round after which one of three clients is not there any more."""
 
 
 def chosen(rule: BestRound, folder: Path) -> Play:
     exchange = ByHand(folder)
-    play = over(exchange, a_match(rounds=30, learning_rate=0.003))
-    play.rule, play.warm_start = rule, 3
+    play = over(exchange, a_match(rounds=30, learning_rate=0.002))
+    play.rule, play.warm_start = rule, 1
 
     class Leaving(Following):
         def on_round(self, record: object) -> None:
@@ -33,14 +33,14 @@ def chosen(rule: BestRound, folder: Path) -> Play:
 
 
 def test_who_is_away_does_not_keep_the_median_from_choosing(tmp_path: Path) -> None:
-    play = chosen(BestRound(patience=50, spread_penalty=0, score_by="median"), tmp_path)
+    play = chosen(BestRound(patience=50, spread_penalty=0, bias_penalty=0, score_by="median"), tmp_path)
     assert play.kept is not None
     assert play.kept.round > LEAVES
     assert set(play.kept.measure.clients) == {"client-1", "client-2"}
 
 
 def test_a_pooled_score_needs_everybody(tmp_path: Path) -> None:
-    play = chosen(BestRound(patience=50, spread_penalty=0), tmp_path)
+    play = chosen(BestRound(patience=50, spread_penalty=0, bias_penalty=0), tmp_path)
     assert play.kept is not None
     assert play.kept.round < LEAVES
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -15,7 +16,7 @@ import torch
 from flgames.core.client import Site
 from flgames.core.gradients import descend, gradient_form, losses_of
 from flgames.core.information import Buffer
-from flgames.core.messages import CONTESTED, HISTORY, MODEL, Action, Form, MomentForm
+from flgames.core.messages import CONTESTED, HISTORY, LARGEST, MODEL, SHARE, Action, Form, MomentForm
 from flgames.core.method import Method, Move
 from flgames.core.records import Balanced, Finding
 from flgames.core.robust import merged
@@ -28,6 +29,7 @@ from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.memory import mean_action, mean_history, moved_together
 from flgames.methods.fl_games.schedule import turn
 from flgames.methods.fl_games.settling import RELIED_ON, Told, disagreement
+from flgames.methods.heads import LEAST_VARIANCE, largest_effect
 from flgames.models.architecture import Architecture, Weights, initial_weights, snapshot
 from flgames.models.ensemble import PHI, Ensemble
 from flgames.models.linear import is_linear, linear_layer
@@ -113,14 +115,27 @@ class Game(Method):
         with torch_seed(0, "discarded"):
             layer = linear_layer(self.architecture.predictor())
         like = torch.zeros(1 if server.classes == 2 else server.classes, layer.in_features, dtype=torch.float64)
-        form = Form.of({"effects": like, "variances": like, "spread": like[0]})
+        largest = largest_effect(server.classes)
+        form = replace(
+            Form.of({"effects": like, "variances": like, "spread": like[0]}),
+            between={
+                "effects": (-largest, largest), "variances": (LEAST_VARIANCE, LARGEST), "spread": (0, LARGEST),
+            },
+        )  # fmt: skip
         told = [
             Told(answer.tensors["effects"], answer.tensors["variances"], answer.tensors["spread"], server.samples[name])
             for name, answer in server.ask_all("head", form).items()
         ]
         differing = disagreement(told)
         server.publish(Action(CONTESTED, 0, {"direction": differing.direction, "mean": differing.mean}))
-        answers = server.ask_all("rely", Form(numbers=("reliance", "along", "against")))
+        forms = {
+            name: Form(
+                numbers=("reliance", "along", "against"),
+                between={"reliance": SHARE, "along": (0, size), "against": (0, size)},
+            )
+            for name, size in server.samples.items()
+        }
+        answers = server.ask_all("rely", forms)
         by_size = server.shares(answers)
         relied = sum(float(answer.numbers["reliance"]) * by_size[name] for name, answer in answers.items())
         along, against = (sum(answer.numbers[way] for answer in answers.values()) for way in ("along", "against"))
@@ -129,7 +144,9 @@ class Game(Method):
         left: dict[str, dict[str, float]] = {"effective": {}, "judged": {}}
         if settled:
             self.sign = 1 if along >= against else -1
-            weighed = server.ask_all("weigh", Form(numbers=tuple(left)), sign=self.sign)
+            weighed = server.ask_all(
+                "weigh", Form(numbers=tuple(left), between=dict.fromkeys(left, SHARE)), sign=self.sign
+            )
             left = {each: {name: float(answer.numbers[each]) for name, answer in weighed.items()} for each in left}
             server.effective = {name: share for name, share in left["judged"].items() if name in server.judged}
         self.found = Finding(
