@@ -96,7 +96,7 @@ def test_a_full_disk_is_no_reason_to_say_more(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("here should be a folder")
     quiet = Rules(journal=False)
     host = Host("a", own_table(tmp_path / "x.csv", target="sick"), tmp_path, rules=quiet)
-    assert asked(host, survey_of("/data", target="sick")) == "bad-data: the log of the site says why"
+    assert asked(host, survey_of("/data", target="sick")) == "no-access: the log of the site says why"
 
 
 def test_a_node_whose_rules_are_wrong_says_no_more_than_that(tmp_path: Path) -> None:
