@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from typer.testing import CliRunner
 
 from flgames.cli import app
 from flgames.errors import UserError
+from flgames.files import write_json
 from flgames.runs.folder import GameFolder, RunFolder
 from flgames.runs.resolve import resolve
 from flgames.runs.runner import Interrupted, play_run
@@ -112,6 +115,37 @@ def test_no_flipped_bit_of_a_model_is_evaluated(ended: RunFolder, tmp_path: Path
     result = CliRunner().invoke(app, ["export", str(run.path), "--format", "safetensors", "--out", str(tmp_path)])
     assert result.exit_code == 2
     assert "is damaged" in result.output
+
+
+def test_no_flipped_bit_of_a_result_is_read(ended: RunFolder, tmp_path: Path) -> None:
+    """Its temperature is a part of the model. White space may become another one: that changes nothing."""
+    _, folder = copied(ended, tmp_path / "run")
+    path, whole = folder.path / "result.json", folder.result()
+    content = path.read_bytes()
+    for bit in some_bits(content):
+        path.write_bytes(flipped(content, bit))
+        with suppress(Damaged):
+            assert folder.result() == whole
+            assert content[bit // 8 : bit // 8 + 1].isspace()
+
+
+def test_a_result_of_before_has_no_sum(ended: RunFolder, tmp_path: Path) -> None:
+    _, folder = copied(ended, tmp_path / "run")
+    path, whole = folder.path / "result.json", folder.result()
+    write_json(path, whole.saved())
+    assert folder.result() == whole
+    write_json(path, whole.saved() | {"sha257": "0"})
+    with pytest.raises(Damaged, match="'sha257' is nothing that a result has"):
+        folder.result()
+
+
+def test_exports_can_be_checked_by_others(ended: RunFolder, tmp_path: Path) -> None:
+    for kind in ("safetensors", "onnx"):
+        result = CliRunner().invoke(app, ["export", str(ended.path), "--format", kind, "--out", str(tmp_path)])
+        assert result.exit_code == 0, result.output
+    command = ["sha256sum", "--strict", "-c", "SHA256SUMS"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert sorted(done.stdout.splitlines()) == ["MODEL_CARD.md: OK", "model.onnx: OK", "model.safetensors: OK"]
 
 
 def test_a_model_of_before_says_that_it_has_no_seal(ended: RunFolder, tmp_path: Path) -> None:
