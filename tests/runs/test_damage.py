@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from flgames.cli import app
+from flgames.engines import launch
 from flgames.errors import UserError
 from flgames.files import write_json
 from flgames.runs.folder import GameFolder, RunFolder
@@ -92,6 +93,26 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(
         theirs, ours = (each.path / "model.safetensors" for each in (undisturbed, folder))
         assert theirs.read_bytes() == ours.read_bytes()
         assert len(folder.measures()) == 4
+
+
+def test_who_resumes_a_simulation_is_told_of_a_damaged_checkpoint(
+    begun: RunFolder, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the process that a person looks at, before the engine's own is started."""
+    run, folder = copied(begun, tmp_path / "run")
+    (folder.path / "state.pt").write_bytes(b"nothing")
+
+    def started(_: RunFolder) -> None:
+        assert "there is a state after round 2" in caplog.text
+        assert not (folder.path / "state.pt").exists()
+        raise Interrupted
+
+    monkeypatch.setattr(launch, "_started", started)
+    with pytest.raises(Interrupted):
+        launch.simulate(run, [], lambda: False)
+    (folder.path / "before.pt").write_bytes(b"nothing")
+    with pytest.raises(UserError, match="There is no other checkpoint"):
+        launch.simulate(run, [], lambda: False)
 
 
 def test_a_game_without_any_whole_checkpoint_says_so_and_touches_nothing(begun: RunFolder, tmp_path: Path) -> None:
