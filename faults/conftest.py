@@ -11,6 +11,14 @@ import pytest
 from faults.hostile.liar import Liar
 from tests.flower_sites import Deployment, deployment
 from tests.nvflare_sites import Sites, sites
+from tests.own_data import table
+
+RULES = """\
+[data]
+path = "patients.csv"
+target = "sick"
+columns = ["age", "dose"]
+"""
 
 HERE = Path(__file__).parent.parent
 
@@ -42,5 +50,15 @@ def federation(nvflare: Sites, liar: Liar) -> Sites:
 
 @pytest.fixture(scope="session")
 def flower(tmp_path_factory: pytest.TempPathFactory, liar: Liar) -> Iterator[Deployment]:
-    with deployment(tmp_path_factory.mktemp("flower")) as up:
+    """Both sites have data and rules of their own."""
+
+    def set_up(made: Deployment) -> None:
+        made.environments[1] = liar.environment
+        for node in made.nodes:
+            ward = made.folder / f"site-{node}" / "ward-7"
+            table(ward / "patients.csv", rows=80, seed=node, name="Jane Doe")
+            (ward / "site.toml").write_text(RULES)
+            made.configurations[node] = f'site="{ward / "site.toml"}"'
+
+    with deployment(tmp_path_factory.mktemp("flower"), set_up=set_up) as up:
         yield up

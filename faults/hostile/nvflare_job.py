@@ -19,7 +19,7 @@ class HostileServer:
     def __init__(self, out: str) -> None:
         self.out = out
 
-    @collab.main
+    @collab.main  # type: ignore[untyped-decorator]
     def ask(self) -> None:
         heard: dict[str, dict[str, str]] = {}
         for site in sorted(collab.clients, key=lambda each: str(each.name)):
@@ -32,7 +32,7 @@ class HostileServer:
 class HostileClient(GameClient):
     """Answers as every site does; and asks the others, if it is told to."""
 
-    @collab.publish
+    @collab.publish  # type: ignore[untyped-decorator]
     def ask_peers(self) -> dict[str, str]:
         asked = questions()["another plan"]
         return {peer.name: told(peer(timeout=PATIENCE).handle(asked)) for peer in collab.other_clients}

@@ -189,8 +189,16 @@ def surveys(exchange: Exchange, data: str, roles: Roles, threads: int, timeout: 
 def check_names(clients: Collection[str]) -> None:
     """Clients that play over an engine have plain names of their own."""
     for name in clients:
-        if why := unfit_client(name, (*RESERVED, POOLED)):
-            raise ClientFailure(f"No client can be called {printable(name)!r}: it {why}.")
+        if why := why_unfit(name):
+            raise ClientFailure(why)
+
+
+def why_unfit(name: object) -> str | None:
+    """Why no client can be called so, if none can; sites say themselves who they are."""
+    if not isinstance(name, str):
+        return f"A client's name is a text, and not of type {type(name).__name__}."
+    why = unfit_client(name, (*RESERVED, POOLED))
+    return f"No client can be called {printable(name)!r}: it {why}." if why else None
 
 
 def _told(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,11 @@ def asked(host: Host, match: Any, **header: Any) -> str:
 
 
 def test_games_are_counted_by_the_day_and_in_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit = {"games_a_day": 2, "games_in_all": 3}
+    limit: dict[str, Any] = {"games_a_day": 2, "games_in_all": 3}
     said = [introduced(host_with(tmp_path, **limit), a_match()) for _ in range(3)]
     assert said == ["", "", "refused-by-policy: no more than 2 games a day (`games_a_day`)"]
 
-    class Tomorrow(limits.datetime):
+    class Tomorrow(datetime):
         @classmethod
         def now(cls, tz: Any = None) -> Any:
             return super().now(tz) + timedelta(days=1)
