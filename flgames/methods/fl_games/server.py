@@ -16,10 +16,10 @@ import torch
 from flgames.core.client import Site
 from flgames.core.gradients import descend, gradient_form, losses_of
 from flgames.core.information import Buffer
-from flgames.core.messages import CONTESTED, HISTORY, LARGEST, MODEL, SHARE, Action, Form, MomentForm
+from flgames.core.messages import CONTESTED, HISTORY, LARGEST, MODEL, SHARE, Action, Answer, Form, MomentForm
 from flgames.core.method import Method, Move
 from flgames.core.records import Balanced, Finding
-from flgames.core.robust import merged
+from flgames.core.robust import clipped, merged
 from flgames.core.server import Server
 from flgames.core.state import State, taken
 from flgames.core.steps import make_optimiser
@@ -35,6 +35,9 @@ from flgames.models.ensemble import PHI, Ensemble
 from flgames.models.linear import is_linear, linear_layer
 from flgames.models.standardise import FeatureScale, moments
 from flgames.seeds import torch_seed
+
+FEWEST = 3
+"""Players that must have moved for one to stand out."""
 
 
 class Game(Method):
@@ -180,10 +183,28 @@ class Game(Method):
         told |= {"sign": self.sign} if self.sign else {}
         answers = server.ask("respond", now.movers, self.predictor_form, **told)
         # All movers have answered the actions of the round before: only now do the others hear of theirs.
-        for player, answer in answers.items():
-            server.publish(Action(player, now.t, answer.tensors))
+        for player, action in self._bounded(server, seed, now.t, answers).items():
+            server.publish(action, by_author=action.weights is answers[player].tensors)
         self._publish_mean(server, now.t)
         return Move("predictors", losses_of(answers))
+
+    def _bounded(self, server: Server, seed: int, t: int, answers: Mapping[str, Answer]) -> dict[str, Action]:
+        """What movers played, with ``player_clip`` no further from where they began than others are from theirs.
+
+        That is a game whose players choose from a ball. The bound is set before others hear of an action, so what they
+        answer is what the ensemble has in it. To leave a player out of the ensemble only in the end would be another
+        thing: the others have answered it, and are wrong without it.
+        """
+        played = {player: Action(player, t, answer.tensors) for player, answer in answers.items()}
+        if not self.config.player_clip:
+            return played
+        current = {buffer.current.author: buffer.current for buffer in self._players(server)} | played
+        moved = {name: action for name, action in current.items() if action.version > 0}
+        if len(moved) < FEWEST:
+            return played
+        first = {name: initial_weights(self.architecture.predictor, seed, name) for name in moved}
+        bounded = clipped({name: each.weights for name, each in moved.items()}, self.config.player_clip, first)
+        return {name: replace(action, weights=bounded[name]) for name, action in played.items()}
 
     def _publish_mean(self, server: Server, t: int) -> None:
         """Of linear players others hear the mean; and that of their histories, where theirs is not the mean's own."""
