@@ -19,7 +19,8 @@ from flgames.engines.host import Host, as_folder
 from flgames.engines.remote import Replies, why_unfit
 from flgames.engines.serve import open_or_create, serve
 from flgames.engines.sites import SiteData
-from flgames.errors import ClientFailure
+from flgames.errors import ClientFailure, UserError
+from flgames.policy.journal import ERRORS, Journal
 from flgames.policy.rules import SIMULATED_VARIABLE, rules_of_site
 from flgames.runs.settings import validated
 
@@ -54,14 +55,23 @@ class GameClient:
 
     @collab.init
     def set_up(self) -> None:
+        """NVFlare sends the text of an error, and its logs, to the server: they say little."""
         root = Path(collab.workspace.get_root_dir())
+        try:
+            self.host = self._host(root)
+            return
+        except (UserError, OSError, ValueError, AttributeError, TypeError) as why:
+            Journal(root / STATES).explain(why)
+        raise UserError(f"This site is not set up: {STATES}/{ERRORS} in its workspace says why.")
+
+    def _host(self, root: Path) -> Host:
         own = root / "local" / SITE_FILE
         told = json.loads(own.read_text()) if own.exists() else {}
         name = told.get("client", collab.site_name)
         rules = rules_of_site(told.get("site"))
         source = SiteData(name, Path(told["data"]) if "data" in told else None, rules)
         simulated = self.states and os.environ.get(SIMULATED_VARIABLE)
-        self.host = Host(name, source, Path(self.states) if simulated else root / STATES, rules=rules)
+        return Host(name, source, Path(self.states) if simulated else root / STATES, rules=rules)
 
     @collab.publish
     def name(self) -> str:
