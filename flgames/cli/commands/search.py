@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @options.takes(*options.OF_THE_MACHINE)
 def search(
     benchmark: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}.")],
-    methods: Annotated[str | None, typer.Option(help=f"Names with commas between them, of: {', '.join(ALL)}; on real data fl-games too; on others shortcut (the game that finds one) and settled (the training after it). Default: all.")] = None,
+    methods: Annotated[str | None, typer.Option(help=f"Names with commas between them, of: {', '.join(ALL)}; on real data fl-games too; on others shortcut (the game that finds one), settled and settled-by (the training after it). Default: all.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The clients that are searched on; no table shows these.")] = SEED,
     offline: options.Offline = False,
     out: options.Results = Path("results"),
