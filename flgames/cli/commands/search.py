@@ -93,7 +93,8 @@ def _show(work: Search, names: Sequence[str], title: str, console: Console) -> N
             assert trial is not None
             values = ", ".join(f"{key} {value}" for key, value in trial.rules.items())
             score = f"{trial.accuracy:.2%}" if trial.differs is None else f"{trial.differs:.0f}"
-            said = "chosen" if trial == good[0] else "as good, but for chance" if trial in good else ""
+            is_chosen = trial == good[0] and name not in SETTLING_GRIDS
+            said = "chosen" if is_chosen else "none is better, but for chance" if trial in good else ""
             table.add_row(name, values, score, said)
     console.print(table)
     for name in names:
