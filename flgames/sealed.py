@@ -112,7 +112,7 @@ def write_sums(folder: Path, names: Iterable[str]) -> None:
     """The SHA-256 of these files beside them, as ``sha256sum -c SHA256SUMS`` reads it; others that it has stay."""
     sums = _sums(folder) if (folder / SUMS).exists() else {}
     sums |= {name: hashlib.sha256(_content(folder / name)).hexdigest() for name in names}
-    write_atomically(folder / SUMS, "".join(f"{digest}  {name}\n" for name, digest in sums.items()))
+    write_atomically(folder / SUMS, _as_text(sums))
 
 
 def check_sums(folder: Path) -> bool:
@@ -127,10 +127,17 @@ def check_sums(folder: Path) -> bool:
 
 def _sums(folder: Path) -> dict[str, str]:
     try:
-        lines = [line.split("  ") for line in _content(folder / SUMS).decode().splitlines()]
-        return {name: digest for digest, name in lines}
+        text = _content(folder / SUMS).decode()
+        sums = {name: digest for digest, name in (line.split("  ") for line in text.splitlines())}
+        if text == _as_text(sums):
+            return sums
     except ValueError:
-        raise Damaged(f"{folder / SUMS} is damaged: it has lines that are no sums.") from None
+        pass
+    raise Damaged(f"{folder / SUMS} is damaged: it has lines that are no sums.")
+
+
+def _as_text(sums: Mapping[str, str]) -> str:
+    return "".join(f"{digest}  {name}\n" for name, digest in sums.items())
 
 
 def _header(content: bytes) -> dict[str, dict[str, list[int]]]:
