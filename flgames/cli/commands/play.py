@@ -53,12 +53,13 @@ def play(
     from flgames.cli.ui.fetching import fetch
     from flgames.core.tensorboard import check_tensorboard
     from flgames.data.benchmarks.registry import benchmark
-    from flgames.devices import chosen_device
+    from flgames.devices import chosen_device, leave_compiler_out
     from flgames.engines.launch import check_engine
     from flgames.runs.folder import RunFolder
     from flgames.runs.plan import likely_entries
 
     console = make_console()
+    leave_compiler_out()
     with exit_codes():
         chosen = options.given(context)
         if fast:
