@@ -22,10 +22,10 @@ def chosen_device(name: str) -> torch.device:
 def leave_compiler_out() -> None:
     """In this process nothing is compiled: make optimisers without loading torch's compiler.
 
-    torch loads it with the first optimiser, only to tell it what not to compile, and that takes as long as loading torch
-    itself. Where a later torch does it in another way, this changes nothing.
+    torch loads it with the first optimiser, only to tell it what not to compile, and that takes as long as loading
+    torch itself. Where a later torch does it in another way, this changes nothing.
     """
     for function in vars(torch.optim.Optimizer).values():
         plain = getattr(function, "__wrapped__", None)
         if plain is not None and not hasattr(plain, "__dynamo_disable"):
-            setattr(plain, "__dynamo_disable", plain)  # noqa: B010  (a plain assignment would be mangled in a class)
+            setattr(plain, "__dynamo_disable", plain)
