@@ -14,7 +14,7 @@ from flwr.serverapp.strategy import FedAvg
 from flwr.simulation import run_simulation
 from torch import Tensor
 
-from flgames.report.peer.work import SAMPLES, main, network, samples, train
+from flgames.report.peer.work import SAMPLES, Network, main, samples, train
 
 KIND = "FLGAMES_PEER_KIND"
 
@@ -30,7 +30,7 @@ def _samples(kind: str, client: int) -> tuple[Tensor, Tensor]:
 def trained(message: Message, context: Context) -> Message:
     torch.set_num_threads(1)
     kind = os.environ[KIND]
-    model = network(kind)
+    model = Network(kind)
     model.load_state_dict(message.content.array_records["arrays"].to_torch_state_dict())
     train(model, *_samples(kind, int(context.node_config["partition-id"])))
     told = RecordDict({"arrays": ArrayRecord(model.state_dict())})
@@ -53,7 +53,7 @@ def play(kind: str, clients: int, rounds: int) -> list[float]:
     @server_app.main()
     def serve(grid: Grid, context: Context) -> None:
         strategy = Timed(fraction_evaluate=0.0, min_available_nodes=clients)
-        strategy.start(grid, ArrayRecord(network(kind).state_dict()), num_rounds=rounds + 1)
+        strategy.start(grid, ArrayRecord(Network(kind).state_dict()), num_rounds=rounds + 1)
 
     run_simulation(server_app, client_app, clients, backend_config={"client_resources": {"num_cpus": 1}})
     return clock

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from flgames.report.peer.work import SAMPLES, main, network, samples, train
+from flgames.report.peer.work import SAMPLES, Network, main, samples, train
 
 
 def play(kind: str, clients: int, rounds: int) -> list[float]:
@@ -21,7 +21,7 @@ def play(kind: str, clients: int, rounds: int) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         heard = Path(folder) / "clock.json"
         recipe = FedAvgRecipe(
-            model=network(kind),
+            model={"class_path": "flgames.report.peer.work.Network", "args": {"kind": kind}},
             min_clients=clients,
             num_rounds=rounds + 2,
             train_script=__file__,
@@ -38,7 +38,7 @@ def be_client(kind: str, heard: Path) -> None:
     torch.set_num_threads(1)
     flare.init()
     number = int(flare.get_site_name().removeprefix("site-"))
-    own, model, clock = samples(kind, number), network(kind), []
+    own, model, clock = samples(kind, number), Network(kind), []
     while flare.is_running():
         told = flare.receive()
         clock.append(time.perf_counter())

@@ -17,20 +17,12 @@ from pfl.data.sampling import get_user_sampler
 from pfl.hyperparam.base import NNEvalHyperParams, NNTrainHyperParams
 from pfl.metrics import Metrics
 from pfl.model.pytorch import PyTorchModel
-from torch import nn
 from torch.nn import functional
 
-from flgames.report.peer.work import BATCH, RATE, main, network, samples
+from flgames.report.peer.work import BATCH, RATE, Network, main, samples
 
 
-class Network(nn.Module):
-    def __init__(self, kind: str) -> None:
-        super().__init__()
-        self.layers = network(kind)
-
-    def forward(self, inputs):
-        return self.layers(inputs)
-
+class Judged(Network):
     def loss(self, inputs, targets, is_eval=False):
         return functional.cross_entropy(self(inputs), targets)
 
@@ -50,7 +42,7 @@ class Clock(TrainingProcessCallback):
 def play(kind: str, clients: int, rounds: int) -> list[float]:
     everybody = [Dataset(raw_data=list(samples(kind, client))) for client in range(clients)]
     data = FederatedDataset(lambda user: everybody[user], get_user_sampler("minimize_reuse", range(clients)))
-    module = Network(kind)
+    module = Judged(kind)
     model = PyTorchModel(
         module,
         partial(torch.optim.Adam, fused=True),

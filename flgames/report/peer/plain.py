@@ -6,12 +6,12 @@ import time
 
 import torch
 
-from flgames.report.peer.work import main, network, samples, train
+from flgames.report.peer.work import Network, main, samples, train
 
 
 def play(kind: str, clients: int, rounds: int) -> list[float]:
     everybody = [samples(kind, client) for client in range(clients)]
-    model, shared = network(kind), network(kind).state_dict()
+    model, shared = Network(kind), Network(kind).state_dict()
     clock = [time.perf_counter()]
     for _ in range(rounds):
         total = {name: torch.zeros_like(tensor) for name, tensor in shared.items()}

@@ -7,12 +7,12 @@ import time
 import torch
 from torch import nn
 
-from flgames.report.peer.work import BATCH, SAMPLES, main, network, samples
+from flgames.report.peer.work import BATCH, SAMPLES, Network, main, samples
 
 
 @torch.inference_mode()
 def play(kind: str, clients: int, rounds: int) -> list[float]:
-    matrices = [layer.weight for layer in network(kind) if isinstance(layer, nn.Linear)]
+    matrices = [layer.weight for layer in Network(kind) if isinstance(layer, nn.Linear)]
     inputs = samples(kind, 0)[0][:BATCH].flatten(1)
     clock = [time.perf_counter()]
     for _ in range(rounds):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -17,13 +18,13 @@ SAMPLES, BATCH, RATE = 1024, 256, 2.5e-4
 """Of a client. A round is one epoch of four steps of Adam at each."""
 
 
-def network(kind: str) -> nn.Sequential:
+class Network(nn.Sequential):
     """The paper's perceptron, or one linear layer."""
-    inputs = int(torch.tensor(SHAPES[kind]).prod())
-    if kind == "linear":
-        return nn.Sequential(nn.Flatten(), nn.Linear(inputs, CLASSES))
-    hidden = [nn.Linear(inputs, WIDTH), nn.ELU(), nn.Linear(WIDTH, WIDTH), nn.ELU()]
-    return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(WIDTH, CLASSES))
+
+    def __init__(self, kind: str) -> None:
+        inputs = math.prod(SHAPES[kind])
+        hidden = [] if kind == "linear" else [nn.Linear(inputs, WIDTH), nn.ELU(), nn.Linear(WIDTH, WIDTH), nn.ELU()]
+        super().__init__(nn.Flatten(), *hidden, nn.Linear(WIDTH if hidden else inputs, CLASSES))
 
 
 def samples(kind: str, client: int) -> tuple[Tensor, Tensor]:
