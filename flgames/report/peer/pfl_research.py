@@ -23,10 +23,10 @@ from flgames.report.peer.work import BATCH, RATE, Network, main, samples
 
 
 class Judged(Network):
-    def loss(self, inputs, targets, is_eval=False):
+    def loss(self, inputs, targets):
         return functional.cross_entropy(self(inputs), targets)
 
-    def metrics(self, inputs, targets, is_eval=True):
+    def metrics(self, *_):
         return {}
 
 
@@ -34,7 +34,7 @@ class Clock(TrainingProcessCallback):
     def __init__(self) -> None:
         self.moments: list[float] = []
 
-    def after_central_iteration(self, aggregate_metrics, model, *, central_iteration):
+    def after_central_iteration(self, *_, **__):
         self.moments.append(time.perf_counter())
         return False, Metrics()
 
