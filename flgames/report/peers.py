@@ -65,7 +65,7 @@ PEERS = (
     Peer("matrix products", "products"),
     Peer("pfl-research", "pfl_research", "pfl"),
     Peer("Flower, simulation", "flower", "flwr", once=True),
-    Peer("NVFlare, simulator", "nvflare", "nvflare", most=10, once=True),  # a process a client: 100 take 48 GB
+    Peer("NVFlare, simulator", "nvflare", "nvflare", most=10, once=True),  # a process a client, of some 0.5 GB each
 )
 
 
