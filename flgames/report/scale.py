@@ -39,7 +39,7 @@ COLUMNS, ROWS = 73, 400
 """Of a table a client, as FARS has them."""
 
 MOST = {"linear": 1000, "linear, batched": 1000, "MLP": 100}
-"""Clients of the largest case. Every perceptron is evaluated at every client: a thousand are a million passes a round."""
+"""Clients of the largest case. Every perceptron is evaluated at every client: a thousand make a million passes."""
 
 SIZES = (2, 10, 100, 1000)
 PARTICIPATION = (1.0, 0.1)
