@@ -166,7 +166,8 @@ class Deployment:
             ended = [name for name, process in self._processes.items() if process.poll() is not None]
             assert not ended, self.logs()
             if time.monotonic() > ask:
-                assert not self.status(run).startswith("finished"), self.logs()
+                ended_now = self.status(run).startswith("finished")
+                assert path.exists() or not ended_now, self.logs()  # it may have been written meanwhile
                 ask = time.monotonic() + 20
             assert time.monotonic() < deadline, self.logs()
             time.sleep(0.3)

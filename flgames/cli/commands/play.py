@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from flgames.core.callbacks import Callback
     from flgames.data.own.survey import Survey
+    from flgames.report.tracked import Tracked
     from flgames.runs.folder import RunFolder
 
 IN_PHI, IN_RUN = str(PHI["panel"]), str(RUN["panel"])
@@ -53,12 +54,13 @@ def play(
     from flgames.cli.ui.fetching import fetch
     from flgames.core.tensorboard import check_tensorboard
     from flgames.data.benchmarks.registry import benchmark
-    from flgames.devices import chosen_device
+    from flgames.devices import chosen_device, leave_compiler_out
     from flgames.engines.launch import check_engine
     from flgames.runs.folder import RunFolder
     from flgames.runs.plan import likely_entries
 
     console = make_console()
+    leave_compiler_out()
     with exit_codes():
         chosen = options.given(context)
         if fast:
@@ -117,14 +119,12 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
     from flgames.cli.ui.live import LiveLine
     from flgames.cli.ui.signals import signals
     from flgames.engines.launch import simulate
-    from flgames.report.run import summarise
-    from flgames.report.tracked import FOLDER, Tracked
     from flgames.runs.folder import locked
     from flgames.runs.runner import Interrupted, play_run
 
     console.print(f"run folder: {run.path}", soft_wrap=True)
     is_local = run.settings.engine == "local"
-    with locked(run.path), Tracked(run) if track else nullcontext() as tracked:
+    with locked(run.path), _tracked(run) if track else nullcontext() as tracked:
         try:
             with signals(console) as interrupted, LiveLine(console, run) as live:
                 callbacks: list[Callback] = [live, tracked] if tracked else [live]
@@ -134,10 +134,20 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
             raise typer.Exit(130) from None
         if not is_local:
             _say_columns(run, console)
+        from flgames.report.run import summarise  # figures are drawn at the end: nobody waits for matplotlib before
+
         summarise(run, console)
         if tracked:
+            from flgames.report.tracked import FOLDER
+
             tracked.add_pictures()
             console.print(f"tensorboard --logdir {run.path / FOLDER}", soft_wrap=True)
+
+
+def _tracked(run: RunFolder) -> Tracked:
+    from flgames.report.tracked import Tracked
+
+    return Tracked(run)
 
 
 def _say_columns(run: RunFolder, console: Console) -> None:
