@@ -19,7 +19,7 @@ test: lint  ## lint, types and tests
 	$(BIN)/python -m pytest
 
 test-faults: $(STAMP)  ## kill parts of real federations, and see what becomes of the game: up to 12 minutes
-	$(BIN)/python -m pytest -n 0 faults $(FAULTS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup faults $(FAULTS)
 
 docs: $(STAMP)  ## build the documentation site into build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

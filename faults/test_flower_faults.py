@@ -8,11 +8,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 import trustme
 
 from tests.flower_sites import Deployment
 from tests.games import weights
+
+pytestmark = pytest.mark.xdist_group("flower")
 
 ROUNDS = 6
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from faults.hostile.flower_server import ASKED, write_app
 from faults.hostile.liar import Liar
 from faults.test_flower_faults import rounds, wait_for_round
@@ -12,6 +14,8 @@ from flgames.policy.games import plan_hash
 from flgames.policy.journal import broken_line, lines_of
 from flgames.policy.plans import games_in
 from tests.flower_sites import Deployment
+
+pytestmark = pytest.mark.xdist_group("flower")
 
 SECRETS = ("Doe", "ward-7")
 """A name in a cell, and a part of a path."""

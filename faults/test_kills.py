@@ -18,6 +18,8 @@ from torch import Tensor
 
 from tests.games import local_weights, same, weights
 
+pytestmark = pytest.mark.xdist_group("alone")
+
 KILLS = int(os.environ.get("FLGAMES_KILLS", "2"))
 GAME = (
     "--variant", "f-fl-games-smooth", "--rounds", "60", "--stop-below", "never", "--against", "none",

@@ -13,6 +13,8 @@ from torch import Tensor
 from tests.games import local_weights, same, weights
 from tests.nvflare_sites import Sites, write_job
 
+pytestmark = pytest.mark.xdist_group("nvflare")
+
 ROUNDS = 120
 GAME = (
     "--variant", "f-fl-games-smooth", "--rounds", str(ROUNDS), "--stop-below", "never", "--against", "none",

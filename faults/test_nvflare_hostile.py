@@ -19,6 +19,8 @@ from flgames.policy.journal import broken_line, lines_of
 from tests.games import local_weights, same, weights
 from tests.nvflare_sites import Sites, write_job
 
+pytestmark = pytest.mark.xdist_group("nvflare")
+
 PLAYED = tuple(text for name, value in GAME.items() for text in (f"--{name.replace('_', '-')}", str(value)))
 SECRETS = ("Doe", "ward-7")
 """A name in a cell, and a part of a path."""

@@ -16,6 +16,8 @@ import pytest
 from flgames.engines import processes
 from tests.games import local_weights, same, weights
 
+pytestmark = pytest.mark.xdist_group("alone")
+
 GAME = ("--variant", "f-fl-games-smooth", "--stop-below", "never", "--against", "none", "--threads", "1")
 
 
