@@ -45,7 +45,7 @@ def play(
     resume: Annotated[Path | None, Option(help="Go on with the run in this folder.", rich_help_panel=IN_RUN)] = None,
     **given: object,
 ) -> None:  # fmt: skip
-    """Play a game and see what it learnt: a table, curves.png and profile.png in a run folder.
+    """Play a game and see what it learnt: a table, and report.html in a run folder.
 
     For example: flgames play --benchmark colored-mnist --seeds 5
     or, with data of your own: flgames play --data scans --holdout hospital-c
@@ -117,6 +117,7 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
     from flgames.cli.ui.live import LiveLine
     from flgames.cli.ui.signals import signals
     from flgames.engines.launch import simulate
+    from flgames.report.html.run_page import write_report
     from flgames.report.run import summarise
     from flgames.report.tracked import FOLDER, Tracked
     from flgames.runs.folder import locked
@@ -135,6 +136,9 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
         if not is_local:
             _say_columns(run, console)
         summarise(run, console)
+        with console.status("making the report ..."):
+            page = write_report([run])
+        console.print(str(page), soft_wrap=True, style="bold")
         if tracked:
             tracked.add_pictures()
             console.print(f"tensorboard --logdir {run.path / FOLDER}", soft_wrap=True)
