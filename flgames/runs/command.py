@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 
 from flgames.errors import UserError
 from flgames.runs.resolve import resolve
@@ -16,6 +17,12 @@ def command_of(settings: Settings) -> str:
     given = chosen_of(settings)
     order = sorted(given, key=lambda name: (name not in NAMED_FIRST, list(knobs()).index(name)))
     return shlex.join(["flgames", "play", *(word for name in order for word in _words(name, given[name]))])
+
+
+def compare_command(what: Sequence[str], given: Mapping[str, object]) -> str:
+    """`flgames compare` with these options."""
+    words = [word for name, value in given.items() for word in _words(name, value)]
+    return shlex.join(["flgames", "compare", *what, *words])
 
 
 def chosen_of(settings: Settings) -> dict[str, object]:
@@ -48,7 +55,7 @@ def _gives(chosen: dict[str, object], settings: Settings) -> bool:
 def _words(name: str, value: object) -> list[str]:
     """An option as it is typed."""
     option = f"--{name.replace('_', '-')}"
-    extra = knobs()[name].json_schema_extra
+    extra = knobs()[name].json_schema_extra if name in knobs() else None
     if isinstance(value, bool):
         otherwise = extra.get("otherwise") if isinstance(extra, dict) else None
         return [option] if value else [f"--{otherwise}"] if otherwise else []

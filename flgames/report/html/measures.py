@@ -106,10 +106,7 @@ def unseen_table(caption: str, methods: Mapping[str, Sequence[ClientRow]], round
     for method, rows in methods.items():
         unseen = [row for row in rows if row.is_unseen]
         values = [100 * (row.mean("accuracy") or 0.0) for row in unseen]
-        if len(unseen) == 1:
-            first = percent(values[0] / 100, unseen[0].interval)
-        else:
-            first = share(values)
+        first = percent(values[0] / 100, unseen[0].interval) if len(unseen) == 1 else share(values)
         found = {measure: spread(rows, measure) for measure in MEASURES}
         accuracy = found["accuracy"]
         trained = [row for row in rows if not row.is_unseen]
