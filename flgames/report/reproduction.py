@@ -107,7 +107,7 @@ def show(experiment: Experiment, scope: Scope, store: Store, console: Console) -
                 stem.with_suffix(".html"),
                 experiment.title,
                 experiment.asks,
-                _made(experiment, scope, lines),
+                _made(experiment, scope, lines).replace("`", ""),
                 sections,
                 _notes(drawn),
                 _command(experiment, scope),

@@ -140,12 +140,10 @@ def _draws(table: DrawsTable) -> list[Block]:
         "10th",
         "worst",
         "AUC",
-        "log loss",
         "held back",
         "mean − FedAvg",
         "wins",
         "10th − FedAvg",
-        "rounds",
     )
     lines = []
     for row in table.rows:
@@ -154,10 +152,9 @@ def _draws(table: DrawsTable) -> list[Block]:
             number(row.mean("tenth")),
             number(row.mean("worst")),
             number(row.mean("auc"), ".3f"),
-            number(row.mean("log_loss"), ".3f"),
             number(row.mean("held_back")),
         ]
-        lines.append([Cell(row.title), *plain, *_beside(row, table.against), number(row.mean("rounds"), ".0f")])
+        lines.append([Cell(row.title), *plain, *_beside(row, table.against)])
     quiet = frozenset(place for place, row in enumerate(table.rows) if row.slug in (*REFERENCES, "core-only"))
     hints = HINTS | {
         "mean − FedAvg": "Paired difference over draws, in points, with its 95% interval",
@@ -285,7 +282,7 @@ def reproduction_page(
     marked = [line.mark for line in played if line.mark]
     near = marked.count("within 2 sd")
     printed = sum(line.case.paper is not None for line in played)
-    headline = f"{asks} {len(played)} lines have been played" + (
+    headline = f"{asks[0].upper()}{asks[1:]} {len(played)} lines have been played" + (
         f"; {near} of the {printed} that the paper prints are within two of its standard deviations."
         if printed
         else "."
