@@ -141,7 +141,7 @@ class MLflowRun(Tracker):
         write_json(self.run.path / KEPT, self._kept)
 
     def _name(self) -> str:
-        return next(name for name, run in self._kept["games"].items() if run == self._game)
+        return next(str(name) for name, run in self._kept["games"].items() if run == self._game)
 
     def _log(self, run: str, values: dict[str, float], step: int) -> None:
         from mlflow.entities import Metric
@@ -179,7 +179,7 @@ def _signature(known: Any, classes: int) -> Any:
     from onnx import TensorProto
 
     kinds = {TensorProto.FLOAT: np.dtype(np.float32), TensorProto.STRING: np.dtype(str)}
-    inputs = []
+    inputs: list[Any] = []
     for each in known.graph.input:
         kind = each.type.tensor_type
         inputs.append(TensorSpec(kinds[kind.elem_type], (-1, *(d.dim_value for d in kind.shape.dim[1:])), each.name))

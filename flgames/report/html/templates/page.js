@@ -4,7 +4,6 @@
   const figures = document.querySelectorAll("figure[data-chart]");
   const font = getComputedStyle(document.body).fontFamily;
   const config = {
-    aria: false, // the figure's own label and the table beside it speak
     font, view: {stroke: null},
     axis: {labelFontSize: 12, titleFontSize: 12, titleFontWeight: 400, titlePadding: 10, labelPadding: 6, domain: false,
       tickSize: 4, gridWidth: 1, labelOverlap: true},
@@ -19,6 +18,7 @@
       tooltip: {theme: "flgames", disableDefaultStyle: true},
     };
     return vegaEmbed(canvas, spec, options).then(({view}) => {
+      canvas.querySelector("svg").setAttribute("aria-hidden", "true"); // the figure's label and the table beside it speak
       const toggles = [...figure.querySelectorAll(".toggle")];
       for (const toggle of toggles) {
         toggle.addEventListener("click", () => {
