@@ -1,4 +1,4 @@
-"""What the documentation site needs beyond its pages: the committed results, the gallery, and links that lead out of docs/."""
+"""What the documentation site needs beyond its pages: results, the gallery, and links that lead out of docs/."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from flgames.cli.commands.knobs import knobs_table
 from flgames.cli.commands.model import evaluate, export, predict
 from flgames.cli.commands.nvflare import job
 from flgames.cli.commands.play import play
+from flgames.cli.commands.report import report
 from flgames.cli.commands.reproduce import reproduce
 from flgames.cli.commands.search import search
 from flgames.cli.commands.site import check
@@ -75,6 +76,7 @@ def test_every_option_that_is_mentioned_exists() -> None:
         compare,
         search,
         reproduce,
+        report,
         explain_runs,
         job,
         predict,
