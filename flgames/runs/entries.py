@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from flgames.core.knobs import Plain
 from flgames.core.stopping.early_round import EarlyRound
@@ -23,7 +22,6 @@ from flgames.runs.baselines import (
     CHOSEN,
     CHOSEN_ON_REAL_DATA,
     EARLY,
-    GRIDS,
     IMAGE_EARLY,
     IMAGE_RATE,
     IMAGE_STEPS,
@@ -36,7 +34,6 @@ from flgames.runs.baselines import (
     PUBLISHED,
     PUBLISHED_FOR,
     REAL,
-    REAL_GRIDS,
     REAL_STEPS,
     SEARCHED,
     STEPS,
@@ -160,7 +157,7 @@ def baseline(name: str, options: BenchmarkOptions) -> Entry:
         raise UserError(f"{name} is for real data, and {options.benchmark} has a planted feature.")
     if name not in PLANTED:
         raise unknown("baseline", name, PLANTED)
-    return _baseline(name, CHOSEN.get(options.benchmark, UNSEARCHED).get(name, {}))
+    return declared_with(name, CHOSEN.get(options.benchmark, UNSEARCHED).get(name, {}))
 
 
 def real_baseline(name: str, kind: Kind, validation: float) -> Entry:
@@ -170,7 +167,7 @@ def real_baseline(name: str, kind: Kind, validation: float) -> Entry:
     if name not in allowed:
         raise unknown(f"baseline for {'images' if kind == 'images' else 'tables'}", name, allowed)
     chosen = UNSEARCHED.get(name, IMAGE_RATE) if kind == "images" else CHOSEN_ON_REAL_DATA.get(name, {})
-    return _real(name, chosen, kind, validation)
+    return declared_on_real_data(name, chosen, kind, validation)
 
 
 def own_baseline(name: str, kind: Kind, validation: float) -> Entry:
@@ -180,27 +177,8 @@ def own_baseline(name: str, kind: Kind, validation: float) -> Entry:
     return real_baseline(name, kind, validation)
 
 
-def trials(name: str) -> Iterator[Entry]:
-    """A baseline with each of the values that the search tries on planted benchmarks."""
-    for values in _choices(GRIDS[name]):
-        yield _baseline(name, values)
-
-
-def real_trials(name: str, options: BenchmarkOptions) -> Iterator[Entry]:
-    """A method with each of the values that the search tries on real data."""
-    for values in _choices(REAL_GRIDS[name]):
-        if name == FL_GAMES:
-            yield game(resolve(options.model_dump() | values)).model_copy(update={"slug": name})
-        else:
-            yield _real(name, values, "table", presets.VALIDATION)
-
-
-def _choices(grid: Mapping[str, tuple[Plain, ...]]) -> Iterator[dict[str, Plain]]:
-    for values in itertools.product(*grid.values()):
-        yield dict(zip(grid, values, strict=True))
-
-
-def _baseline(name: str, values: Mapping[str, Plain]) -> Entry:
+def declared_with(name: str, values: Mapping[str, Plain]) -> Entry:
+    """A baseline on a planted benchmark with these values. All of them take as many steps."""
     method = find_method(BASELINES[name]["method"] if name in BASELINES else name)
     declared = BASELINES.get(name, {"title": method.__name__, "method": name})
     averaging = "local_steps" in method.Config.model_fields
@@ -211,7 +189,7 @@ def _baseline(name: str, values: Mapping[str, Plain]) -> Entry:
     return Entry.model_validate(common | declared | {"config": config})
 
 
-def _real(name: str, values: Mapping[str, Plain], kind: Kind, validation: float) -> Entry:
+def declared_on_real_data(name: str, values: Mapping[str, Plain], kind: Kind, validation: float) -> Entry:
     """All of them take as many steps at most, and return an early round by one rule on samples that were held back."""
     method = find_method(ON_REAL_TABLES[name]["method"] if name in ON_REAL_TABLES else name)
     declared = ON_REAL_TABLES.get(name, {"title": method.__name__, "method": name})
@@ -316,13 +294,13 @@ def _network(settings: Settings, kind: Kind) -> MLP | CNN | Linear:
 
 def pretraining(batch_size: int = 256) -> FedAvgConfig:
     """How phi is trained before a game begins."""
-    declared = _baseline("fedavg", UNSEARCHED["fedavg"]).config
+    declared = declared_with("fedavg", UNSEARCHED["fedavg"]).config
     return FedAvgConfig.model_validate(declared | {"batch_size": batch_size})
 
 
 def before(entry_: Entry) -> Entry:
     """What is played before a game begins, to train its phi: FedAvg, on the same network and the same samples."""
-    declared = _baseline("fedavg", UNSEARCHED["fedavg"])
+    declared = declared_with("fedavg", UNSEARCHED["fedavg"])
     what = {"slug": "phi", "title": "FedAvg, for phi", "network": entry_.network, "rounds": entry_.phi_rounds}
     same = {name: getattr(entry_, name) for name in ("validation", "class_weight", "share_cap")}
     return declared.model_copy(update=what | same | {"config": entry_.phi_config})

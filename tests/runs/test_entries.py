@@ -28,11 +28,12 @@ from flgames.runs.baselines import (
     SEARCHED,
     UNSEARCHED,
 )
-from flgames.runs.entries import default_names, entry, game, is_declared, real_trials, trials
+from flgames.runs.entries import default_names, entry, game, is_declared
 from flgames.runs.entry import Entry
 from flgames.runs.names import FL_GAMES, GAMES
 from flgames.runs.resolve import resolve
 from flgames.runs.runner import set_up
+from flgames.runs.trials import real_trials, trials
 from tests.benchmarks import PLANTED, at_hand
 from tests.toys import flat
 
