@@ -16,6 +16,9 @@ PALETTE = 8
 
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 
+FEW = 4
+"""Series that stand one below the other on a client's line; more share it."""
+
 QUIET, UNSEEN = "var(--quiet)", "var(--unseen)"
 
 Rows = list[dict[str, Any]]
@@ -28,18 +31,19 @@ def colours(names: Iterable[str]) -> dict[str, str]:
     return {name: f"var(--s{place % PALETTE})" for place, name in enumerate(names)}
 
 
-def _spec(height: int, rows: Rows, series: Mapping[str, str], layers: list[Spec], **more: Any) -> Spec:
+def _spec(
+    height: int, rows: Rows, series: Mapping[str, str], layers: list[Spec], hidden: frozenset[str] = frozenset()
+) -> Spec:
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": "container",
         "height": height,
         "autosize": {"type": "fit-x", "contains": "padding"},
         "background": None,
-        "params": [{"name": "shown", "value": list(series)}],
+        "params": [{"name": "shown", "value": [name for name in series if name not in hidden]}],
         "data": {"values": rows},
         "transform": [{"filter": "indexof(shown, datum.series) >= 0"}],
         "layer": layers,
-        **more,
     }
 
 
@@ -156,9 +160,11 @@ def dots(
     zero: bool = False,
     what: str = "method",
     marks: Sequence[tuple[str, str]] = (),
+    hidden: frozenset[str] = frozenset(),
 ) -> Chart:
     """A line a client or a method: a dot a series, with its interval."""
-    height = len(order) * max(18, 7 * len(series) + 4) + 10
+    beside = 1 < len(series) <= FEW
+    height = len(order) * (max(18, 7 * len(series) + 4) if beside else 18) + 10
     y = {
         "field": "of",
         "type": "nominal",
@@ -168,7 +174,7 @@ def dots(
     }
     shift = (
         {"yOffset": {"field": "series", "type": "nominal", "scale": {"domain": list(series), "paddingOuter": 0.4}}}
-        if len(series) > 1
+        if beside
         else {}
     )
     x = _x("value", axis, scale={"zero": zero, "nice": True})
@@ -193,6 +199,8 @@ def dots(
             "encoding": {"y": y, **shift, "x": x, "color": _colour(series), "tooltip": tips},
         },
     ]
+    if all(row.get("low") is None for row in rows):
+        layers.pop(0)  # an interval of nothing has no ends
     if any("constant" in row for row in rows):
         layers.insert(
             0,
@@ -211,7 +219,7 @@ def dots(
                 "encoding": {"x": {"field": "zero", "type": "quantitative"}},
             },
         )
-    return Chart(title, label, _spec(height, rows, series, layers), series, marks, what)
+    return Chart(title, label, _spec(height, rows, series, layers, hidden), series, marks, what, hidden)
 
 
 def curves(

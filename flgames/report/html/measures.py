@@ -31,6 +31,9 @@ HINTS = {
     "most frequent": "The accuracy of the training clients' most frequent answer, %",
 }
 
+FIRST = ("FedAvg", "FL Games")
+"""Of many methods, those that a chart shows at first, beside the last one."""
+
 MOST_SITES = 60
 """Unseen clients that a chart has room for."""
 
@@ -201,7 +204,9 @@ def unseen_chart(title: str, methods: Mapping[str, Sequence[ClientRow]]) -> Char
         f"at {best}, worst {100 * (last[worst].mean('accuracy') or 0):.1f}% at {worst}. The table has every figure."
     )
     marks = [("tick", "the most frequent answer")]
-    return charts.dots(title, label, values, charts.colours(unseen), order, "accuracy, %", marks=marks)
+    kept = [list(unseen)[-1], *(name for name in unseen if name in FIRST), *list(unseen)[:-1]][: charts.FEW - 1]
+    hidden = frozenset(unseen) - set(kept) if len(unseen) > charts.FEW else frozenset[str]()
+    return charts.dots(title, label, values, charts.colours(unseen), order, "accuracy, %", marks=marks, hidden=hidden)
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -65,6 +65,8 @@ class Chart:
     """What else the legend explains: a shape and its words."""
     what: str = "method"
     """What a series is."""
+    hidden: frozenset[str] = frozenset()
+    """Series that are switched off at first: a chart of many is hard to read."""
     is_half: bool = False
     """Whether two stand side by side where there is room."""
 

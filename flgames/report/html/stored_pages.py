@@ -130,7 +130,7 @@ def _draws_headline(table: DrawsTable) -> str:
         if math.isnan(found.half)
         else f" (95% interval {found.mean - found.half:+.1f} to {found.mean + found.half:+.1f})"
     )
-    return f"{said} That is {found.mean:+.1f} points to FedAvg{half}, over {table.draws} draw{'s' if table.draws > 1 else ''} of training sites."
+    return f"{said} That is {found.mean:+.1f} points to FedAvg{half}, over {table.draws} draw{'s' if table.draws > 1 else ''} of training sites. Of {len(rivals)} methods one may be ahead by chance."
 
 
 def _draws(table: DrawsTable) -> list[Block]:

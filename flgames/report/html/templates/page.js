@@ -66,10 +66,12 @@
     });
   }
 
-  // What is folded is printed too.
+  // What is folded is printed too, but for tables of many pages.
+  const LONG = 60;
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open])")];
+    opened = [...document.querySelectorAll("details:not([open])")]
+      .filter((each) => each.querySelectorAll("tbody tr").length <= LONG);
     for (const each of opened) each.open = true;
   });
   addEventListener("afterprint", () => { for (const each of opened) each.open = false; });
