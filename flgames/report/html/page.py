@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 Spec = dict[str, Any]
@@ -43,7 +44,7 @@ class Table:
     folded: str = ""
     """Shown when it is asked for, by these words."""
 
-    @property
+    @cached_property
     def numeric(self) -> list[bool]:
         """Which columns are numbers."""
         filled = [[row[place] for row in self.rows if row[place].text] for place in range(len(self.columns))]
