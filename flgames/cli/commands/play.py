@@ -54,12 +54,13 @@ def play(
     """
     from flgames.cli.ui.fetching import fetch
     from flgames.data.benchmarks.registry import benchmark
-    from flgames.devices import chosen_device
+    from flgames.devices import chosen_device, leave_compiler_out
     from flgames.engines.launch import check_engine
     from flgames.runs.folder import RunFolder
     from flgames.runs.plan import likely_entries
 
     console = make_console()
+    leave_compiler_out()
     with exit_codes():
         chosen = options.given(context)
         if fast:
@@ -118,8 +119,6 @@ def _play(run: RunFolder, console: Console, track: TrackedBy | None) -> None:
     from flgames.cli.ui.live import LiveLine
     from flgames.cli.ui.signals import signals
     from flgames.engines.launch import simulate
-    from flgames.report.html.run_page import write_report
-    from flgames.report.run import summarise
     from flgames.runs.folder import locked
     from flgames.runs.runner import Interrupted, play_run
 
@@ -137,6 +136,10 @@ def _play(run: RunFolder, console: Console, track: TrackedBy | None) -> None:
             raise typer.Exit(130) from None
         if not is_local:
             _say_columns(run, console)
+        # Figures and the page are made at the end: nobody waits for what draws them before.
+        from flgames.report.html.run_page import write_report
+        from flgames.report.run import summarise
+
         summarise(run, console)
         with console.status("making the report ..."):
             page = write_report([run])
