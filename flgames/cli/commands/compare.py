@@ -62,7 +62,7 @@ def compare(
             _of_runs(context, benchmark, console)
             return
         device = options.machine(given)
-        told = options.given(context, "benchmark", *options.OF_A_BENCHMARK, *options.OF_OWN_DATA)
+        told = options.given(context, *options.OF_A_BENCHMARK, *options.OF_OWN_DATA)
         told |= {"benchmark": benchmark[0]} if benchmark else {}
         is_own = _is_own(told, draws)
         ask = _Asked(told, methods, seeds, seed, draws)
