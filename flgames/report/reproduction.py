@@ -20,7 +20,7 @@ from flgames.paper.experiments import Experiment
 from flgames.paper.scope import BENCHMARKS, LARGE, Scope
 from flgames.report import drawings
 from flgames.report.lime import show_lime
-from flgames.report.lines import BEYOND, NOT_PLAYED, Line, csv_of, markdown
+from flgames.report.lines import NOT_PLAYED, Line, csv_of, markdown
 from flgames.report.real_reproduction import show_real
 from flgames.report.remarks import majority_shares, remarks
 from flgames.report.rows import reference_rows
@@ -58,7 +58,7 @@ COST = {"rounds": "rounds", "paper's rounds": "paper", "ratio": "ratio", "moves"
         "oscillation": "oscill."}  # fmt: skip
 """What a terminal shows, and what it is called there."""
 
-SHORT = {"within 2 sd": "within", NOT_PLAYED: "none", BEYOND: "none"}
+SHORT = {"within 2 sd": "within", NOT_PLAYED: "none"}
 
 
 def stem_of(experiment: Experiment, scope: Scope) -> str:
