@@ -31,8 +31,8 @@ class Experiment:
     """Whether it is a picture of the benchmarks themselves."""
     draws_settling: bool = False
     """Whether it is a picture of how a game is settled, which is played for it."""
-    by_name_only: bool = False
-    """Whether "all" leaves it out: what it plays follows up a question, and fills no cell of the paper."""
+    searches: bool = False
+    """Whether it is a search for a setting, which training clients choose: "all" leaves it out, as it fills no cell."""
     is_real: bool = False
     """Whether it is about real sites, and so ours: the paper has none."""
 
@@ -83,7 +83,7 @@ EXPERIMENTS = {
             "V-FL Games: the search for one setting",
             "is there one that training clients would choose, and that works everywhere?",
             "v_games:search",
-            by_name_only=True,
+            searches=True,
         ),
         Experiment(
             "table-memorised",
@@ -154,8 +154,8 @@ EXPERIMENTS = {
 
 
 def everything() -> list[Experiment]:
-    """All but those that are played only when they are asked for by name."""
-    return [each for each in EXPERIMENTS.values() if not each.by_name_only]
+    """All but searches, which are played only when they are asked for by name."""
+    return [each for each in EXPERIMENTS.values() if not each.searches]
 
 
 def experiment(name: str) -> Experiment:

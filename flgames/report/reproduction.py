@@ -19,6 +19,7 @@ from flgames.paper.case import on
 from flgames.paper.experiments import Experiment
 from flgames.paper.scope import BENCHMARKS, LARGE, Scope
 from flgames.report import drawings
+from flgames.report.choosing import chosen
 from flgames.report.lime import show_lime
 from flgames.report.lines import NOT_PLAYED, Line, csv_of, markdown
 from flgames.report.real_reproduction import show_real
@@ -126,9 +127,10 @@ def _constants(lines: Sequence[Line]) -> list[tuple[float, float]]:
 def _page(experiment: Experiment, scope: Scope, sections: dict[str, list[Line]]) -> str:
     lines = [line for its_lines in sections.values() for line in its_lines]
     played, meant = sum(len(line.played) for line in lines), sum(len(line.case.seeds) for line in lines)
+    waiting = sum(max(len(line.case.seeds) - len(line.played), 0) for line in lines)
     title = f"# {experiment.title}" + (" (quick version: embedded digits, one seed)" if scope.quick else "")
     command = f"flgames reproduce {experiment.name}" + (" --quick" if scope.quick else "")
-    made = f"Made by `{command}` from {played} matches; the budget has {meant}."
+    made = f"Made by `{command}` from {played} matches; {waiting} of the budget's {meant} wait."
     text = f"{title}\n\nThe question: {experiment.asks} {made}\n{LEGEND}"
     for section, its_lines in sections.items():
         cells = [line.cells() for line in its_lines]
@@ -142,8 +144,21 @@ def _page(experiment: Experiment, scope: Scope, sections: dict[str, list[Line]])
             train = fmean(train for train, _ in constants) if constants else 0.0
             notes = [note for line in has for note in remarks([replace(line.row, title=line.label)], train)]
         listed = "".join(f"- {note}\n" for note in notes)
-        text += f"\n## {section}\n\n{markdown(cells, labels)}" + (f"\n{listed}" if notes else "")
-    return text
+        text += f"\n## {section}\n\n{_samples(its_lines)}\n\n{markdown(cells, labels)}" + (
+            f"\n{listed}" if notes else ""
+        )
+    return text + (chosen(lines) if experiment.searches else "")
+
+
+def _samples(lines: Sequence[Line]) -> str:
+    """How many images a section's matches were played on."""
+    sources = [planted(line.case.options) for line in lines]
+    trained = sorted({sum(source.sizes or source.available[:1]) for source in sources if source.available})
+    unseen = {source.available[1] for source in sources if source.available}
+    return (
+        f"Images: {' or '.join(f'{number:,}' for number in trained)} of the training clients together, "
+        f"{' or '.join(f'{number:,}' for number in sorted(unseen))} of the unseen client."
+    )
 
 
 def _brief(title: str, lines: Sequence[Line], columns: Mapping[str, str]) -> Table:

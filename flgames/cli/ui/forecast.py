@@ -40,11 +40,6 @@ class Forecast:
         """One of these parts has taken so long, and so will the others."""
         self.expected |= dict.fromkeys(parts, seconds)
 
-    def dropped(self, part: str) -> None:
-        """A part is left for another time."""
-        del self.expected[part], self.fractions[part]
-        self.before.pop(part, None)
-
     def fits(self, part: str, elapsed: float) -> bool:
         """Whether a part that begins now ends within the budget, as far as one can tell."""
         return elapsed + self._pace(elapsed) * self.expected[part] * (1 - self.fractions[part]) <= self.budget
@@ -123,9 +118,7 @@ class WorkBar:
         now = time.monotonic()
         self.forecast.reached(part, fraction)
         left = f"{duration(self.forecast.left(self.elapsed))} left"
-        self._bar.update(
-            self._task, completed=self.forecast.done, total=self.forecast.total, description=what, left=left
-        )
+        self._bar.update(self._task, completed=self.forecast.done, description=what, left=left)
         if not self.console.is_terminal and now - self._printed_at >= LOG_SECONDS:
             self._printed_at = now
             self.console.print(f"{left}: {what}", soft_wrap=True)

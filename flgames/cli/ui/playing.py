@@ -48,11 +48,10 @@ def play_waiting(
     with signals(console) as asked, WorkBar(console, forecast) as bar:
 
         def in_time() -> Iterator[Match]:
-            for match in waiting:
-                if forecast.fits(match.stem, bar.elapsed):
-                    yield match
-                else:
-                    forecast.dropped(match.stem)
+            left = list(waiting)  # one that does not fit may do so later, when the pace is better known
+            while match := next((each for each in left if forecast.fits(each.stem, bar.elapsed)), None):
+                left.remove(match)
+                yield match
 
         def runner(match: Match) -> Runner:
             where = f"{match.options.benchmark} " if len({each.options.benchmark for each in waiting}) > 1 else ""
