@@ -209,9 +209,8 @@ def test_as_many_sprites_as_sizes_ask_for() -> None:
     assert by_name("colored-dsprites", sizes=(200_000, 50_000)).available == (250_000, 5_000)
     with pytest.raises(UserError, match="asks for 480000 images, and Colored dSprites has 471090 to train on"):
         by_name("colored-dsprites", sizes=(240_000, 240_000))
-    pictures = {
-        picture(shape, scale, turn).tobytes() for shape in SHAPES[:2] for scale in SCALES for turn in ORIENTATIONS
-    }
+    turned = ((shape, scale, turn) for shape in SHAPES[:2] for scale in SCALES for turn in ORIENTATIONS)
+    pictures = {picture(*each, module.SIDE + module.TRAVEL).tobytes() for each in turned}
     assert len(pictures) * FACTORS["x"] * FACTORS["y"] == module.DIFFERENT["rendered"]
 
 
