@@ -1,4 +1,4 @@
-"""Where matrices are multiplied."""
+"""Where matrices are multiplied, and what is not loaded for it."""
 
 from __future__ import annotations
 
@@ -17,3 +17,15 @@ def chosen_device(name: str) -> torch.device:
         return device
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise UserError(f"`device` {name} can't be used here: {str(error).splitlines()[0]}") from None
+
+
+def leave_compiler_out() -> None:
+    """In this process nothing is compiled: make optimisers without loading torch's compiler.
+
+    torch loads it with the first optimiser, only to tell it what not to compile, and that takes as long as loading
+    torch itself. Where a later torch does it in another way, this changes nothing.
+    """
+    for function in vars(torch.optim.Optimizer).values():
+        plain = getattr(function, "__wrapped__", None)
+        if plain is not None and not hasattr(plain, "__dynamo_disable"):
+            setattr(plain, "__dynamo_disable", plain)

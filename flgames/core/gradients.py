@@ -60,7 +60,8 @@ def shares_by_size(samples: Mapping[str, int], clients: Iterable[str], cap: floa
     {'north': 0.25, 'south': 0.25, 'east': 0.5}
     """
     sizes = {client: samples[client] for client in clients}
-    shares = {client: size / sum(sizes.values()) for client, size in sizes.items()}
+    total = sum(sizes.values())
+    shares = {client: size / total for client, size in sizes.items()}
     full: set[str] = set()
     while over := {client for client, share in shares.items() if share > cap and client not in full}:
         full |= over

@@ -92,9 +92,9 @@ class InformationSet:
         """What a participant that knows these versions has not seen, oldest first, as far as memory reaches; of these
         authors, if not of all."""
         news = [self.phi] if self.phi is not None and self.phi.version > known.get(PHI, -1) else []
-        for player, buffer in self.buffers.items():
-            if authors is not None and player not in authors:
-                continue
+        # Those who hear of few are not made to look at all: with N clients that would be N x N looks a round.
+        for player in self.buffers if authors is None else filter(self.buffers.__contains__, authors):
+            buffer = self.buffers[player]
             entries = list(buffer.played) if buffer.current.version > 0 else [buffer.current]
             news += [action for action in entries if action.version > known.get(player, -1)]
         return tuple(news)

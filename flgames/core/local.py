@@ -9,7 +9,7 @@ import torch
 
 from flgames.core.client import CPU, Client, Site
 from flgames.core.messages import Answer, Answers, Ask, Saved
-from flgames.core.method import Method
+from flgames.core.method import Method, Together
 from flgames.core.state import State
 from flgames.data.samples import Samples
 from flgames.errors import Diverged
@@ -33,6 +33,8 @@ class LocalFederation:
     ('north', 'south')
     """
 
+    _together: Together | None = None
+
     def __init__(self, clients: Mapping[str, Client]) -> None:
         self._clients = dict(clients)
 
@@ -47,14 +49,19 @@ class LocalFederation:
     ) -> Self:
         """A method's clients, one for each name and its samples; this share of them is held back."""
         sites = [Site.of(name, samples, seed, device, validation) for name, samples in clients.items()]
-        return cls({site.name: method.client(site) for site in sites})
+        federation = cls({site.name: method.client(site) for site in sites})
+        federation._together = method.together()
+        return federation
 
     @property
     def clients(self) -> tuple[str, ...]:
         return tuple(self._clients)
 
     def ask(self, asks: Mapping[str, Ask], timeout: float | None = None) -> Answers:
-        return Answers({name: _checked(name, ask, self._clients[name].answer(ask)) for name, ask in asks.items()})
+        answers = self._together(self._clients, asks) if self._together else None
+        if answers is None:
+            return Answers({name: _checked(name, ask, self._clients[name].answer(ask)) for name, ask in asks.items()})
+        return Answers({name: _checked(name, asks[name], answer) for name, answer in answers.items()})
 
     def refuse(self, name: str, task: str, why: str) -> str:
         raise Diverged(f"the answer of {name} to {task!r} {why}")

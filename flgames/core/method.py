@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -11,7 +11,7 @@ from typing import ClassVar
 from pydantic import BaseModel
 
 from flgames.core.client import Client, Site
-from flgames.core.messages import TIMES_WEIGHTS, Action, Form
+from flgames.core.messages import TIMES_WEIGHTS, Action, Answer, Ask, Form
 from flgames.core.records import Balanced, Finding, Kind
 from flgames.core.server import Server
 from flgames.core.state import State
@@ -26,6 +26,10 @@ class Move:
 
     kind: Kind
     losses: Mapping[str, float]
+
+
+Together = Callable[[Mapping[str, Client], Mapping[str, Ask]], dict[str, Answer] | None]
+"""Answers for many clients in one process at once; None: this question is one for each by itself."""
 
 
 class Method(ABC):
@@ -48,6 +52,10 @@ class Method(ABC):
     @abstractmethod
     def client(self, site: Site) -> Client:
         """This method's client at a site."""
+
+    def together(self) -> Together | None:
+        """What answers for all clients at once, where they are in one process; None: each answers by itself."""
+        return None
 
     @abstractmethod
     def start(self, server: Server, seed: int) -> None:

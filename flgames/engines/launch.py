@@ -53,6 +53,8 @@ def check_engine(settings: Settings) -> None:
     needed = importlib.import_module(f"flgames.engines.{engine}").NEEDS
     if importlib.util.find_spec(needed) is None:
         raise UserError(f"`engine` {engine} needs more packages: pip install -c constraints.txt '.[{engine}]'.")
+    if settings.game.batched:
+        raise UserError(f"`batched` is for clients in one process; `engine` {engine} has each in its own.")
     for entry in likely_entries(settings):
         if not entry.is_federated:
             raise UserError(

@@ -93,13 +93,13 @@ def time_rounds(players: int, memory: int, rounds: int, images: int = IMAGES) ->
     samples, inputs = 0, torch.rand(CHUNK, 2 * SIDE * SIDE)
     for round_ in range(warm_up + rounds):
         took = {
-            "move_products": _milliseconds(lambda: _move_products(server, method.config, inputs)),
-            "moves": _milliseconds(partial(method.round, server, round_, 0)),
+            "move_products": 1000 * timed(lambda: move_products(server, method, inputs)),
+            "moves": 1000 * timed(partial(method.round, server, round_, 0)),
         }
         began = time.perf_counter()
         samples = server.measure(MEASURED).samples
         took["measure"] = 1000 * (time.perf_counter() - began)
-        took["measure_products"] = _milliseconds(lambda: _measure_products(server, MEASURED, inputs))
+        took["measure_products"] = 1000 * timed(lambda: _measure_products(server, MEASURED, inputs))
         if round_ >= warm_up:
             for name, value in took.items():
                 times[name].append(value)
@@ -160,10 +160,11 @@ def _random_clients(players: int, images: int) -> dict[str, Samples]:
     }
 
 
-def _milliseconds(work: Callable[[], object]) -> float:
+def timed(work: Callable[[], object]) -> float:
+    """How many seconds something takes."""
     began = time.perf_counter()
     work()
-    return 1000 * (time.perf_counter() - began)
+    return time.perf_counter() - began
 
 
 def _matrices(action: Action) -> list[Tensor]:
@@ -171,12 +172,17 @@ def _matrices(action: Action) -> list[Tensor]:
 
 
 @torch.inference_mode()
-def _move_products(server: Server, config: FLGamesConfig, inputs: Tensor) -> None:
+def move_products(server: Server, method: Game, inputs: Tensor) -> None:
     """Of every player's move: its opponents' forward passes, its own, and the gradients of its weights."""
+    config = method.config
     for player in server.clients:
-        _, opponents = response_terms(player, server.known, config.memory, config.memory_mode)
         own = server.known.buffers[player].current
-        for action in [action for _, action in opponents]:
+        if method.sums:  # the sum of linear opponents is one predictor
+            opponents = [own]
+        else:
+            terms = response_terms(player, server.known, config.memory, config.memory_mode)[1]
+            opponents = [action for _, action in terms]
+        for action in opponents:
             _forward(inputs, _matrices(action))
         activations = _forward(inputs, _matrices(own))
         gradient = activations[-1]

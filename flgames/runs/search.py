@@ -221,8 +221,8 @@ class RealSearch(Search):
 
 def chosen_for_all(name: str, searches: Iterable[Search]) -> dict[str, Plain]:
     """A settled game has the same values everywhere: the gentlest that are as good as the best, but for chance, on all
-    benchmarks that were searched."""
-    first, *others = [[trial.rules for trial in search.good(name)] for search in searches]
+    benchmarks where they were searched."""
+    first, *others = [[trial.rules for trial in good] for search in searches if (good := search.good(name))]
     return dict(next(rules for rules in first if all(rules in good for good in others)))
 
 

@@ -328,6 +328,8 @@ def _check_together(settings: Settings) -> None:
             if name not in known:
                 raise unknown("method to play `against`:", name, (*known, NONE))
     check_game(settings.game)
+    if settings.game.batched and settings.predictor != "linear":
+        raise UserError("`batched` is for linear players: give `predictor` linear, or leave it out.")
     if settings.settles_games and settings.rounds <= settings.training.settle_after:
         raise UserError(
             f"`rounds` {settings.rounds} leave none for training after the game's `settle_after` "
@@ -343,6 +345,8 @@ def check_game(game: FLGamesConfig) -> None:
     """Knobs of a game that don't fit together."""
     if game.participation < 1 and game.schedule != "simultaneous":
         raise UserError(f"`participation` is for simultaneous play; with `schedule` {game.schedule} one player moves.")
+    if game.batched and (game.full_batch or game.representation == "variable"):
+        raise UserError("`batched` is for mini-batches on a fixed representation: leave it out.")
     if game.settle != "never" and game.representation == "variable":
         raise UserError("`settle` is for a fixed representation, and here phi is learnt.")
     if game.settle != "never" and game.ensemble == "balanced":

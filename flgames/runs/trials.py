@@ -33,7 +33,7 @@ def settling_trials(name: str, options: BenchmarkOptions) -> Iterator[Entry]:
         changed: dict[str, object] = {"slug": name}
         if name == "shortcut":
             changed |= {"rounds": game_rounds + 1, "rule": None}
-        elif values["train_by"] == "fedsgd":
+        elif tried.config["train_by"] == "fedsgd":
             steps = int(tried.config["train_steps"] or 1)
             rule = EarlyRound(early=steps * int(presets.SETTLED["early"] or 0))
             changed |= {"rounds": game_rounds + steps * (tried.rounds - game_rounds), "rule": rule}

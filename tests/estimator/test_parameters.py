@@ -61,13 +61,14 @@ def test_the_signature_is_what_people_and_scikit_learn_see() -> None:
 
 
 def test_every_knob_reaches_the_game() -> None:
-    assert {*OTHER_VALUES, "settle"} == set(FLGamesConfig.model_fields) - GIVEN_AS_MODULES
+    assert {*OTHER_VALUES, "settle", "batched"} == set(FLGamesConfig.model_fields) - GIVEN_AS_MODULES
     for apart in ("schedule", "participation"):  # some of the players move in simultaneous play only
         values = {name: value for name, value in OTHER_VALUES.items() if name != apart}
         config = config_of(FLGames(nn.Linear(3, 2), **values)).model_dump()
         assert {name: config[name] for name in values} == values
         assert config["representation"] == "variable"
     assert config_of(FLGames(settle="always")).settle == "always"
+    assert config_of(FLGames(batched=True)).batched, "which a variable representation does not allow"
 
 
 def set_up(model: FLGames, shape: tuple[int, ...]) -> Architecture:

@@ -51,6 +51,44 @@ def test_the_weights_are_those_of_the_general_path(knobs: dict[str, Any]) -> Non
         torch.testing.assert_close(other[name], tensor, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {"memory": memory, "memory_mode": mode, **more}
+        for memory, mode in ((0, "history"), (5, "history"), (3, "paper"), (3, "normalised"))
+        for more in ({}, {"schedule": "clockwise"}, {"participation": 0.5}, {"local_steps": 3, "optimiser": "sgd"})
+    ],
+    ids=str,
+)
+def test_all_at_once_the_weights_are_those_of_one_by_one(knobs: dict[str, Any]) -> None:
+    clients = random_clients(9, 12, 12, 3, 7, inputs=INPUTS)  # the fourth has less than a batch
+    (apart, heard), (batched, heard_too) = (played(True, clients, batched=each, **knobs) for each in (False, True))
+    one, other = apart.ensemble().tensors(), batched.ensemble().tensors()
+    for name, tensor in one.items():
+        torch.testing.assert_close(other[name], tensor, rtol=0, atol=1e-6)
+    for record, too in zip(heard.heard, heard_too.heard, strict=True):
+        assert too.bytes == record.bytes
+        assert too.accuracy_of == record.accuracy_of
+        assert too.loss_of == pytest.approx(record.loss_of, abs=1e-5)
+
+
+def test_all_at_once_goes_on_where_it_was() -> None:
+    clients = random_clients(9, 12, 7, inputs=INPUTS)
+    whole, _ = played(True, clients, memory=2, batched=True)
+    half, _ = played(True, clients, rounds=5, memory=2, batched=True)
+    state = half.state_dict() | {"end": None}
+    later = set_up(half.method, clients, 12)
+    later.load_state_dict(state)
+    later.run()
+    for name, tensor in whole.ensemble().tensors().items():
+        assert later.ensemble().tensors()[name].equal(tensor)
+
+
+def test_only_linear_players_move_all_at_once() -> None:
+    with pytest.raises(ValueError, match="batched"):
+        played(False, random_clients(9, 12, inputs=INPUTS), batched=True)
+
+
 def test_by_hand() -> None:
     """Two players of y = w x with the targets 4 and 2: the numbers of the general path, which are worked out there."""
     config = squared_config(memory=2)

@@ -93,13 +93,14 @@ def test_an_unknown_method_is_named(tmp_path: Path) -> None:
 def test_a_settled_game_is_chosen_by_its_training_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rates = {"settle_after": (10,), "learning_rate": (1e-9, 1e-2)}
     monkeypatch.setitem(baselines.SETTLING_GRIDS, "shortcut", rates)
-    monkeypatch.setitem(baselines.SETTLING_GRIDS, "settled", {"train_by": ("fedavg", "fedsgd"), "settle_after": (10,)})
+    by = {"train_by": ("fedavg", "fedsgd"), "settle_after": (10,)}
+    monkeypatch.setitem(baselines.SETTLING_GRIDS, "settled-by", by)
     work = Search(DIGITS, tmp_path, CPU)
     unable, able = [work.play(entry, Callback()) for entry in work.trials("shortcut")]
     assert (unable.score, able.score) == (unable.differs, able.differs)
     assert able.score > unable.score + able.margin
     assert work.good("shortcut") == [able]
-    averaged, stepped = work.trials("settled")
+    averaged, stepped = work.trials("settled-by")
     assert (stepped.rounds - 10) == 10 * (averaged.rounds - 10), "a step a round instead of ten"
     short = averaged.model_copy(update={"rounds": 14})
     trial = work.play(short, Callback())

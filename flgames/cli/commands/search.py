@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @options.takes(*options.OF_THE_MACHINE)
 def search(
     benchmark: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}.")],
-    methods: Annotated[str | None, typer.Option(help=f"Names with commas between them, of: {', '.join(ALL)}; on real data fl-games too; on others shortcut (the game that finds one) and settled (the training after it). Default: all.")] = None,
+    methods: Annotated[str | None, typer.Option(help=f"Names with commas between them, of: {', '.join(ALL)}; on real data fl-games too; on others shortcut (the game that finds one), settled and settled-by (the training after it). Default: all.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The clients that are searched on; no table shows these.")] = SEED,
     offline: options.Offline = False,
     out: options.Results = Path("results"),
@@ -93,7 +93,8 @@ def _show(work: Search, names: Sequence[str], title: str, console: Console) -> N
             assert trial is not None
             values = ", ".join(f"{key} {value}" for key, value in trial.rules.items())
             score = f"{trial.accuracy:.2%}" if trial.differs is None else f"{trial.differs:.0f}"
-            said = "chosen" if trial == good[0] else "as good, but for chance" if trial in good else ""
+            is_chosen = trial == good[0] and name not in SETTLING_GRIDS
+            said = "chosen" if is_chosen else "none is better, but for chance" if trial in good else ""
             table.add_row(name, values, score, said)
     console.print(table)
     for name in names:

@@ -77,8 +77,8 @@ class Pictures:
     @cached_property
     def bits(self) -> int:
         """Bits a pixel that are in use here, where files have more than a byte: scanners write 12 bits into 16."""
-        deep = (read(self.client, path) for path in self.files)
-        largest = max((int(np.asarray(image).max()) for image in deep if image.mode.startswith("I")), default=0)
+        deep = (read(self.client, path) for path in self.files if _is_deep(path))
+        largest = max((int(np.asarray(image).max()) for image in deep), default=0)
         return max(self.least_bits, largest.bit_length())
 
     def _opened(self, path: Path) -> Image.Image:
@@ -155,6 +155,15 @@ def read(client: str, path: Path) -> Image.Image:
         flat = Image.alpha_composite(Image.new("RGBA", front.size, "white"), front)
         return flat.convert("L" if upright.mode == "LA" else "RGB")
     return upright.convert("L" if upright.mode in ("1", "L") else "RGB")
+
+
+def _is_deep(path: Path) -> bool:
+    """Whether a file has more than a byte a pixel; its head says so, and nothing is decoded."""
+    try:
+        with Image.open(path, formats=FORMATS) as image:
+            return image.mode.startswith("I")
+    except Exception:  # damaged files fail in many ways, and reading says which one it was
+        return False
 
 
 def _capped(size: tuple[int, int]) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordD
 from flwr.clientapp import ClientApp
 from flwr.common.constant import SUPERLINK_NODE_ID
 
+from flgames.devices import leave_compiler_out
 from flgames.engines.host import SERVER, Host
 from flgames.engines.sites import SiteData
 from flgames.errors import UserError
@@ -36,6 +37,8 @@ FORMAT = "safetensors"
 NAME = "name"
 
 client_app = ClientApp()
+
+leave_compiler_out()
 
 
 @client_app.query("hello")

@@ -24,7 +24,7 @@ from flgames.methods.fl_games.objective import best_response_loss, opponents_log
 from flgames.methods.fl_games.settling import edges_along, reliance
 from flgames.methods.heads import fit_head
 from flgames.methods.weighting import Weighting, cells_of
-from flgames.models.architecture import Architecture, snapshot
+from flgames.models.architecture import Architecture, Weights, snapshot
 from flgames.models.linear import linear_layer
 from flgames.seeds import torch_seed
 
@@ -67,17 +67,25 @@ class FLGamesClient(Client):
         if own.version != self._played:
             # The first move, or the last one was lost on its way: what counts is what the others have seen.
             self.predictor.load_state_dict(own.weights)
-        self._settle(sign)
+        self.prepare(sign)
         steps = self._full_batch_steps if self.config.full_batch else self._mini_batch_steps
         self.predictor.train()
         # A module that draws, such as Dropout, draws the same when this move is played again.
         with torch_seed(self.site.seed, "move", self.site.name, self.moves):
             losses = steps(*self._ensemble(t, players))
-        self.moves += 1
+        answer = self.moved(t, snapshot(self.predictor), sum(losses) / len(losses))
         self._played = t
-        action = Action(self.site.name, t, snapshot(self.predictor))
-        self.known.receive([action])
-        return Answer(action.weights, {"loss": sum(losses) / len(losses)})
+        return answer
+
+    def moved(self, t: int, weights: Weights, loss: float) -> Answer:
+        """Its move in predictor round t is over: what it has played, and what it says."""
+        self.moves += 1
+        self.known.receive([Action(self.site.name, t, weights)])
+        return Answer(weights, {"loss": loss})
+
+    def next_batch(self, step: int) -> tuple[Tensor, Tensor]:
+        """Features and targets for a step of its next move."""
+        return self._features(self.batches.batch(self.moves * self.steps + step))
 
     def moments(self) -> Answer:
         """The sums and the sums of squares of this client's features, over all of its samples."""
@@ -134,12 +142,12 @@ class FLGamesClient(Client):
     def weigh(self, sign: int) -> Answer:
         """Weight this client's samples so that what is contested tells nothing; the share that is left, as weights
         count them. The weights never leave it."""
-        self._settle(sign)
+        self.prepare(sign)
         return Answer(
             numbers={"effective": effective_share(self.weights), "judged": effective_share(self.judged_weights)}
         )
 
-    def _settle(self, sign: int) -> None:
+    def prepare(self, sign: int) -> None:
         """From now on draw batches, and count samples, by weights."""
         if sign == self.sign:
             return
@@ -170,7 +178,7 @@ class FLGamesClient(Client):
     def _mini_batch_steps(self, own_weight: float, opponents: list[Term]) -> list[float]:
         losses = []
         for step in range(self.steps):
-            features, targets = self._features(self.batches.batch(self.moves * self.steps + step))
+            features, targets = self.next_batch(step)
             others = opponents_logits(self.frozen_predictor, opponents, features)
             loss = best_response_loss(own_weight, self.predictor(features), others, targets, self.loss)
             self.predictor.zero_grad()
@@ -252,7 +260,7 @@ class FLGamesClient(Client):
         self.phi_moves = taken(state, "phi_moves", int)
         self.optimiser.load_state_dict(taken(state, "optimiser", dict))
         self._played = -1
-        self._settle(0)
+        self.prepare(0)
         if self.known.phi is not None:  # weights are made of what phi gives
             self.representation.load_state_dict(self.known.phi.weights)
-        self._settle(taken({"sign": 0} | state, "sign", int))
+        self.prepare(taken({"sign": 0} | state, "sign", int))

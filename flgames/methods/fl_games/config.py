@@ -97,6 +97,12 @@ class FLGamesConfig(BaseModel):
         "1-10 from which every client draws its own number once. More steps come nearer to an exact best response.",
         json_schema_extra=RESPONSE,
     )
+    batched: bool = Field(
+        default=False,
+        description="Compute the moves of all linear players as one operation: many clients in one process are several "
+        "times as fast, and the weights are the same but for rounding. Default: one by one, as across machines.",
+        json_schema_extra=RESPONSE | LATER | {"otherwise": "one-by-one"},
+    )
     full_batch: bool = Field(
         default=False,
         description="Take each step on all of the client's samples: gradient descent. Default: mini-batch.",

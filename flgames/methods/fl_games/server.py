@@ -16,7 +16,7 @@ from flgames.core.client import Site
 from flgames.core.gradients import descend, gradient_form, losses_of
 from flgames.core.information import Buffer
 from flgames.core.messages import CONTESTED, HISTORY, MODEL, Action, Form, MomentForm
-from flgames.core.method import Method, Move
+from flgames.core.method import Method, Move, Together
 from flgames.core.records import Balanced, Finding
 from flgames.core.robust import merged
 from flgames.core.server import Server
@@ -28,6 +28,7 @@ from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.memory import mean_action, mean_history, moved_together
 from flgames.methods.fl_games.schedule import turn
 from flgames.methods.fl_games.settling import RELIED_ON, Told, disagreement
+from flgames.methods.fl_games.together import AllAtOnce
 from flgames.models.architecture import Architecture, Weights, initial_weights, snapshot
 from flgames.models.ensemble import PHI, Ensemble
 from flgames.models.linear import is_linear, linear_layer
@@ -74,6 +75,8 @@ class Game(Method):
             raise ValueError("settling is for linear players on a fixed representation")
         if config.settle != "never" and config.full_batch:
             raise ValueError("settling weights the samples of mini-batches: it can't be had with full batches")
+        if config.batched and not (self.sums and config.representation == "fixed" and not config.full_batch):
+            raise ValueError("only mini-batch moves of linear players on a fixed representation can be batched")
         self._reset()
 
     def _reset(self) -> None:
@@ -92,6 +95,9 @@ class Game(Method):
 
     def client(self, site: Site) -> FLGamesClient:
         return FLGamesClient(site, self.architecture, self.config)
+
+    def together(self) -> Together | None:
+        return AllAtOnce() if self.config.batched else None
 
     def start(self, server: Server, seed: int) -> None:
         """Draw phi and each player's initial action."""

@@ -1,0 +1,216 @@
+"""One round of FedAvg, the same work on the same samples, in several frameworks: ratios in one run.
+
+Every framework runs in a process of its own, one after the other and then all of them again, so that a busy machine
+meets all alike. Its first round is left out; the median of the others counts.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+
+import torch
+from rich.console import Console
+from rich.progress import Progress
+
+import flgames
+from flgames.core.local import LocalFederation
+from flgames.core.server import Server
+from flgames.data.samples import ArraySamples
+from flgames.errors import UserError
+from flgames.files import write_atomically
+from flgames.methods.fl_games.config import FLGamesConfig
+from flgames.methods.fl_games.server import Game
+from flgames.models.linear import linear_architecture
+from flgames.models.mlp import paper_architecture
+from flgames.report.bench import move_products, timed
+from flgames.report.peer.work import BATCH, CLASSES, SAMPLES, SHAPES, samples
+
+KINDS = ("MLP", "linear")
+SIZES = (2, 10, 100)
+REPETITIONS, ROUNDS = 3, 5
+MEMORY = 5
+
+LONGEST = 240.0
+"""Seconds that a framework has for its start and all rounds of a case."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A program of :mod:`flgames.report.peer`."""
+
+    title: str
+    module: str
+    package: str = ""
+    most: int = max(SIZES)
+    """Clients for which it is run at most."""
+    once: bool = False
+    """Whether its start is so long that it is run once, with all rounds."""
+
+
+PEERS = (
+    Peer("flgames", "flgames_local"),
+    Peer("plain loop", "plain"),
+    Peer("matrix products", "products"),
+    Peer("pfl-research", "pfl_research", "pfl"),
+    Peer("Flower, simulation", "flower", "flwr", once=True),
+    Peer("NVFlare, simulator", "nvflare", "nvflare", most=10, once=True),  # a process a client, of some 0.5 GB each
+)
+
+
+def run_peers(out: Path, console: Console, pfl_python: Path | None) -> None:
+    """Measure every peer that is installed, and write both tables."""
+    interpreters = {peer: _interpreter(peer, pfl_python) for peer in PEERS}
+    there = {peer: each for peer, each in interpreters.items() if each}
+    if missing := [peer.title for peer in PEERS if peer not in there]:
+        console.print(f"Not installed, so left out: {', '.join(missing)}.", style="yellow")
+    if missing and len(there) <= 3:
+        raise UserError("no peer is installed: pip install -c constraints.txt '.[flower,nvflare]'.")
+    cases = [(kind, size) for kind in KINDS for size in SIZES]
+    planned = [
+        (peer, kind, size)
+        for kind, size in cases
+        for repetition in range(REPETITIONS)
+        for peer in there
+        if size <= peer.most and not (peer.once and repetition)
+    ]
+    found: dict[tuple[str, int, str], list[float]] = {}
+    with Progress(console=console) as progress:
+        bar = progress.add_task("rounds", total=len(planned) + len(cases))
+        for peer, kind, size in planned:
+            progress.update(bar, description=f"{peer.title}, {size} clients, {kind}")
+            seconds = _seconds(peer, there[peer], kind, size)
+            if seconds:
+                found.setdefault((kind, size, peer.title), []).extend(seconds)
+            else:
+                console.print(f"{peer.title} failed with {size} clients ({kind}).", style="yellow")
+            progress.advance(bar)
+        games = {}
+        for kind, size in cases:
+            progress.update(bar, description=f"F-FL Games (Smooth), {size} players, {kind}")
+            games[kind, size] = game_round(kind, size, ROUNDS)
+            progress.advance(bar)
+    medians = {key: median(seconds) for key, seconds in found.items()}
+    write_atomically(out / "bench-peers.csv", as_csv(medians, games).encode())
+    text = markdown(medians, games, {peer.title: _version(peer, each) for peer, each in there.items() if peer.package})
+    write_atomically(out / "bench-peers.md", text.encode())
+    console.print(text, soft_wrap=True)
+
+
+def game_round(kind: str, players: int, rounds: int) -> tuple[float, float]:
+    """Seconds of the moves of a round of F-FL Games (Smooth), and of their matrix products, each in turn."""
+    shape = SHAPES[kind]
+    network = linear_architecture(shape, CLASSES) if kind == "linear" else paper_architecture(shape, CLASSES, False)
+    torch.set_num_threads(1)
+    # Every perceptron answers five actions of each opponent: a hundred of them are measured without memory.
+    method = Game(network, FLGamesConfig(memory=MEMORY if kind == "linear" or players <= 10 else 0, batch_size=BATCH))
+    clients = {f"client-{k}": ArraySamples(*samples(kind, k)) for k in range(players)}
+    server = Server(LocalFederation.of(method, clients, seed=0), method.memory, heard_by=method.heard_by)
+    server.introduce()
+    method.start(server, seed=0)
+    inputs = torch.rand(BATCH, *shape).flatten(1)
+    warm_up = method.memory + 1
+    rounds = max(1, rounds if players <= 10 or kind == "linear" else 1)
+    moves, products = [], []
+    for round_ in range(warm_up + rounds):
+        products.append(timed(lambda: move_products(server, method, inputs)))
+        moves.append(timed(lambda number=round_: method.round(server, number, 0)))  # type: ignore[misc]
+    return median(moves[warm_up:]), median(products[warm_up:])
+
+
+def _interpreter(peer: Peer, pfl_python: Path | None) -> str | None:
+    """With which interpreter a peer runs; None: it is not installed."""
+    python = str(pfl_python) if peer.package == "pfl" and pfl_python else sys.executable
+    return python if not peer.package or _version(peer, python) else None
+
+
+def _version(peer: Peer, python: str) -> str:
+    asked = f"import importlib.metadata as m; print(m.version({peer.package!r}))"
+    return subprocess.run([python, "-c", asked], capture_output=True, text=True).stdout.strip()
+
+
+def _seconds(peer: Peer, python: str, kind: str, clients: int) -> list[float]:
+    """Of every round but the first."""
+    rounds = 1 + (2 if clients > 10 else ROUNDS * REPETITIONS if peer.once else ROUNDS)
+    command = [python, "-m", f"flgames.report.peer.{peer.module}", kind, str(clients), str(rounds)]
+    where = str(Path(flgames.__file__).parent.parent)
+    variables = os.environ | {"PYTHONPATH": where, "FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=variables, start_new_session=True
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            said = ""
+        finally:
+            with suppress(ProcessLookupError):  # what a framework leaves behind ends with it
+                os.killpg(process.pid, signal.SIGKILL)
+    lines = [line for line in said.splitlines() if line.startswith("[") and line.endswith("]")]
+    try:
+        return [float(each) for each in json.loads(lines[-1])][1:] if lines else []
+    except ValueError:  # a line of a log
+        return []
+
+
+def as_csv(medians: dict[tuple[str, int, str], float], games: dict[tuple[str, int], tuple[float, float]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("method", "network", "clients", "framework", "seconds"))
+    writer.writerows(("fedavg", *key, f"{seconds:.5f}") for key, seconds in medians.items())
+    for (kind, size), (moves, products) in games.items():
+        for name, seconds in {"flgames": moves, "matrix products": products}.items():
+            writer.writerow(("f-fl-games-smooth", kind, size, name, f"{seconds:.5f}"))
+    return text.getvalue()
+
+
+def markdown(
+    medians: dict[tuple[str, int, str], float],
+    games: dict[tuple[str, int], tuple[float, float]],
+    versions: dict[str, str],
+) -> str:
+    """Both tables: FedAvg as times flgames, and the game as times its products."""
+    titles = [peer.title for peer in PEERS if any(key[2] == peer.title for key in medians)]
+    used = ", ".join(f"{title} {number}" for title, number in versions.items())
+    lines = [
+        "# A round beside other frameworks",
+        "",
+        f"`flgames bench --peers`: one thread a process, {os.cpu_count()} cores, torch {version('torch')}, "
+        f"Python {platform.python_version()}; {used}. Medians of {REPETITIONS} x {ROUNDS} rounds, without the start "
+        "and the first round.",
+        "",
+        "## FedAvg",
+        "",
+        f"One epoch of {SAMPLES} samples a client, batches of {BATCH}, Adam. Seconds of flgames, and how many times as "
+        "long others take.",
+        "",
+        f"| network | clients | flgames, s | {' | '.join(titles[1:])} |",
+        "|---" * (len(titles) + 2) + "|",
+    ]
+    for kind, size in {(kind, size): None for kind, size, _ in medians}:
+        own = medians[kind, size, titles[0]]
+        ratios = [medians.get((kind, size, title)) for title in titles[1:]]
+        cells = " | ".join("-" if each is None else f"{each / own:.2f}" for each in ratios)
+        lines.append(f"| {kind} | {size} | {own:.4f} | {cells} |")
+    lines += [
+        "",
+        "## F-FL Games (Smooth)",
+        "",
+        f"The moves of a simultaneous round: a batch of {BATCH} a player, memory {MEMORY} (none for 100 perceptrons).",
+        "",
+        "| players | N | moves, s | times their matrix products |",
+        "|---|---|---|---|",
+    ]
+    for (kind, size), (moves, products) in games.items():
+        lines.append(f"| {kind} | {size} | {moves:.4f} | {moves / products:.2f} |")
+    return "\n".join([*lines, ""])
