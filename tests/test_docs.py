@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from flgames.cli.commands.bench import bench
 from flgames.cli.commands.compare import compare
 from flgames.cli.commands.data import fetch, show
 from flgames.cli.commands.explain import explain_runs
@@ -84,6 +85,7 @@ def test_every_option_that_is_mentioned_exists() -> None:
         export,
         knobs_table,
         check,
+        bench,
     )
     known = {name.rstrip("_") for each in commands for name in each.__annotations__} | {"help", "list", "no_play"}
     mentioned = {option.replace("-", "_") for option in re.findall(r"`--([a-z][a-z-]+)", words)}
