@@ -1,7 +1,8 @@
 """States and models as files that know what they are of, and that are noticed when they were damaged.
 
 A seal says of which match, seed, round and client a file is, and has the SHA-256 of that and of the content. A state
-begins with its seal, as a line of JSON; a model has it in the header of its safetensors.
+begins with its seal, as a line of JSON; a model has it in the header of its safetensors. Files that others read, such
+as exports, have their sums in a file beside them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import dataclasses
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,9 @@ KEY = "flgames"
 
 LONGEST = 4096
 """Bytes that a seal has at most."""
+
+SUMS = "SHA256SUMS"
+"""The file with the SHA-256 of those beside it."""
 
 DIGITS = 64
 """Of a SHA-256."""
@@ -102,6 +106,38 @@ def read_tensors(path: Path, seal: Seal) -> dict[str, Tensor]:
     tensors: dict[str, Tensor] = safetensors.torch.load(content)
     # Players have the order in which the file has them.
     return {name: tensors[name] for name in sorted(tensors, key=lambda name: header[name]["data_offsets"][0])}
+
+
+def write_sums(folder: Path, names: Iterable[str]) -> None:
+    """The SHA-256 of these files beside them, as ``sha256sum -c SHA256SUMS`` reads it; others that it has stay."""
+    sums = _sums(folder) if (folder / SUMS).exists() else {}
+    sums |= {name: hashlib.sha256(_content(folder / name)).hexdigest() for name in names}
+    write_atomically(folder / SUMS, _as_text(sums))
+
+
+def check_sums(folder: Path) -> bool:
+    """Refuse files of a folder that are not as they were written; False: it has no SHA-256 of them."""
+    if not (folder / SUMS).exists():
+        return False
+    for name, digest in _sums(folder).items():
+        if hashlib.sha256(_content(folder / name)).hexdigest() != digest:
+            raise Damaged(f"{folder / name} is damaged: its SHA-256 is not the one in {SUMS}.")
+    return True
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    try:
+        text = _content(folder / SUMS).decode()
+        sums = {name: digest for digest, name in (line.split("  ") for line in text.splitlines())}
+        if text == _as_text(sums):
+            return sums
+    except ValueError:
+        pass
+    raise Damaged(f"{folder / SUMS} is damaged: it has lines that are no sums.")
+
+
+def _as_text(sums: Mapping[str, str]) -> str:
+    return "".join(f"{digest}  {name}\n" for name, digest in sums.items())
 
 
 def _header(content: bytes) -> dict[str, dict[str, list[int]]]:

@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,9 @@ class Deployment:
             }
         )
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.environments: dict[int, dict[str, str]] = {}
+        self.configurations: dict[int, str] = {}
+        """What a node has in its environment, and in its configuration, beside the usual."""
         (folder / "home").mkdir()
         authority = trustme.CA()
         authority.cert_pem.write_to_path(str(folder / "ca.crt"))
@@ -51,11 +54,17 @@ class Deployment:
         certificate.cert_chain_pems[0].write_to_path(str(folder / "server.crt"))
         certificate.private_key_pem.write_to_path(str(folder / "server.key"))
         for node in (*self.nodes, "unknown"):
-            command = ["ssh-keygen", "-q", "-t", "ecdsa", "-b", "384", "-N", "", "-f", str(folder / f"node-{node}")]
-            subprocess.run(command, check=True)
+            self.make_key(f"node-{node}")
         (folder / "home" / "config.toml").write_text(
             f'[superlink.{LINK}]\naddress = "127.0.0.1:{self.port}"\nroot-certificates = "{folder / "ca.crt"}"\n'
         )
+
+    def make_key(self, name: str) -> None:
+        command = ["ssh-keygen", "-q", "-t", "ecdsa", "-b", "384", "-N", "", "-f", str(self.folder / name)]
+        subprocess.run(command, check=True)
+
+    def register(self, name: str) -> None:
+        self.flwr("supernode", "register", str(self.folder / f"{name}.pub"), LINK)
 
     def start_link(self) -> None:
         self._start(
@@ -81,7 +90,8 @@ class Deployment:
             f"node-{node}", "flower-supernode", "--superlink", f"127.0.0.1:{self.port}",
             "--host", "127.0.0.1", "--port", str(free_port()), "--root-certificates", authority,
             "--auth-supernode-private-key", key or f"node-{node}",
-            "--node-config", f'partition-id={node} state="{state}"',
+            "--node-config", f'partition-id={node} state="{state}" {self.configurations.get(node, "")}',
+            environment=self.environments.get(node),
         )  # fmt: skip
 
     def start_node_again(self, node: int, timeout: float = 90) -> None:
@@ -96,12 +106,12 @@ class Deployment:
                 return
             assert time.monotonic() < deadline, self.logs()
 
-    def _start(self, name: str, command: str, *options: str) -> None:
+    def _start(self, name: str, command: str, *options: str, environment: dict[str, str] | None = None) -> None:
         with open(self.folder / f"{name}.log", "ab") as log:
             self._processes[name] = subprocess.Popen(
                 [BIN / command, *options], cwd=self.folder, stdout=log, stderr=subprocess.STDOUT,
                 start_new_session=True, preexec_fn=on_all_cores,
-                env=self.environment | {processes.MARK: self._mark(name)},
+                env=self.environment | {processes.MARK: self._mark(name)} | (environment or {}),
             )  # fmt: skip
 
     def exit_code(self, name: str, timeout: float = 60) -> int:
@@ -132,10 +142,18 @@ class Deployment:
         found: dict[str, Any] = json.loads(re.sub(r"^[^{\[]*", "", done.stdout))
         return found
 
-    def run(self, **settings: Any) -> str:
+    def run(self, app: Path = APP, **settings: Any) -> str:
         """Start a run of the app; its number."""
         given = " ".join(f"{name.replace('_', '-')}={json.dumps(value)}" for name, value in settings.items())
-        return str(self.flwr("run", str(APP), LINK, "--run-config", given)["run-id"])
+        return str(self.flwr("run", str(app), LINK, "--run-config", given)["run-id"])
+
+    def log_of(self, run: str) -> str:
+        """What its ServerApp said."""
+        command = [str(BIN / "flwr"), "log", run, LINK, "--show"]
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=90
+        )  # fmt: skip
+        return done.stdout + done.stderr
 
     def status(self, run: str) -> str:
         (found,) = self.flwr("ls", "--run-id", run, LINK)["runs"]
@@ -148,7 +166,8 @@ class Deployment:
             ended = [name for name, process in self._processes.items() if process.poll() is not None]
             assert not ended, self.logs()
             if time.monotonic() > ask:
-                assert not self.status(run).startswith("finished"), self.logs()
+                ended_now = self.status(run).startswith("finished")
+                assert path.exists() or not ended_now, self.logs()  # it may have been written meanwhile
                 ask = time.monotonic() + 20
             assert time.monotonic() < deadline, self.logs()
             time.sleep(0.3)
@@ -165,13 +184,16 @@ class Deployment:
 
 
 @contextmanager
-def deployment(folder: Path, nodes: int = 2) -> Iterator[Deployment]:
+def deployment(
+    folder: Path, nodes: int = 2, set_up: Callable[[Deployment], None] = lambda _: None
+) -> Iterator[Deployment]:
     """A SuperLink that knows the keys of its SuperNodes, which are up."""
     made = Deployment(folder, nodes)
+    set_up(made)
     try:
         made.start_link()
         for node in made.nodes:
-            made.flwr("supernode", "register", str(folder / f"node-{node}.pub"), LINK)
+            made.register(f"node-{node}")
             made.start_node(node)
         yield made
     finally:

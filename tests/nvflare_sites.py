@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,8 @@ class Sites:
         self.folder = folder
         self.clients = [f"client-{k}" for k in range(1, clients + 1)]
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.environments: dict[str, dict[str, str]] = {}
+        """What a site's processes have in their environment beside the usual."""
         (folder / "project.yml").write_text(project(free_port(), clients))
         command = [NVFLARE, "provision", "-p", "project.yml", "-w", "kits"]
         subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
@@ -83,7 +85,8 @@ class Sites:
         with open(self.folder / f"{name}.log", "ab") as log:
             self._processes[name] = subprocess.Popen(
                 command, cwd=kit, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=on_all_cores,
-                env=os.environ | QUIET | {"OMP_NUM_THREADS": "1", processes.MARK: self._mark(name)},
+                env=os.environ | QUIET | {"OMP_NUM_THREADS": "1", processes.MARK: self._mark(name)}
+                | self.environments.get(name, {}),
             )  # fmt: skip
 
     def heal(self) -> None:
@@ -155,9 +158,10 @@ class Sites:
 
 
 @contextmanager
-def sites(folder: Path, clients: int = 2) -> Iterator[Sites]:
+def sites(folder: Path, clients: int = 2, environments: Mapping[str, dict[str, str]] | None = None) -> Iterator[Sites]:
     """A federation that is up: all sites started, all clients registered."""
     federation = Sites(folder, clients)
+    federation.environments |= environments or {}
     try:
         for name in ("localhost", *federation.clients):
             federation.start(name)

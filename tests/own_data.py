@@ -57,17 +57,20 @@ def shortcut_tables(folder: Path, rows: int = 1000) -> Path:
     return folder
 
 
-def table(path: Path, rows: int = 40, seed: int = 0, first: dict[str, str] | None = None) -> Path:
-    """A CSV file with the columns age, dose and sick; ``first`` replaces cells of the first row."""
+def table(
+    path: Path, rows: int = 40, seed: int = 0, first: dict[str, str] | None = None, name: str | None = None
+) -> Path:
+    """A CSV file with the columns age, dose and sick; ``first`` replaces cells of the first row, and every row has the
+    ``name``, if there is one."""
     generator = np.random.default_rng(seed)
     ages, doses = generator.normal(50, 10, rows), generator.normal(2, 1, rows)
     sick = (ages + generator.normal(0, 5, rows) > 50).astype(int)
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", newline="") as file:
-        writer = csv.DictWriter(file, ["age", "dose", "sick"])
+        writer = csv.DictWriter(file, ["age", "dose", "sick", *(["name"] if name else [])])
         writer.writeheader()
         for row, (age, dose, ill) in enumerate(zip(ages, doses, sick, strict=True)):
-            values: dict[str, object] = {"age": age, "dose": dose, "sick": ill}
+            values: dict[str, object] = {"age": age, "dose": dose, "sick": ill} | ({"name": name} if name else {})
             writer.writerow(values | (first or {} if row == 0 else {}))
     return path
 

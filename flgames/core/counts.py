@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
 import torch
@@ -55,6 +55,10 @@ class TrainingMeasure:
     """The share of samples that is left, where they count by weights."""
     shares: Mapping[str, float] | None = None
     """What each client stands for, where it is not N_k/N."""
+
+    def among(self, clients: Collection[str]) -> TrainingMeasure:
+        """The same without others than these."""
+        return replace(self, clients={name: each for name, each in self.clients.items() if name in clients})
 
     @property
     def samples(self) -> int:

@@ -32,11 +32,15 @@ class Buffer:
             self.played.append(initial)
 
     def play(self, action: Action) -> None:
-        """Make an action the current one. News may arrive twice; what is not newer is known already."""
-        if action.version <= self.current.version:
+        """Make an action the current one. News may arrive twice, and what was played may have been bounded since: of
+        the same version the last one counts. What is older is known already."""
+        if action.version < self.current.version:
             return
+        if action.version == self.current.version and self.played:
+            self.played.pop()
         self.current = action
-        self.played.append(action)
+        if action.version > 0:
+            self.played.append(action)
 
     def history(self) -> list[Term]:
         """The uniform mean of the buffer; of the initial action while nothing has been played."""

@@ -89,4 +89,6 @@ def _checked(name: str, ask: Ask, answer: Answer) -> Answer:
         raise TypeError(f"the answer of {name} to {ask.task!r} {fault}")
     for fault in ask.form.unbounded(answer):
         raise Diverged(f"the answer of {name} to {ask.task!r} {fault}")
+    for fault in ask.form.implausible(answer):
+        raise TypeError(f"the answer of {name} to {ask.task!r} {fault}")
     return answer

@@ -232,8 +232,9 @@ class Play:
         while self.rule.is_unsure(round_, measure, self.standing):
             asked *= GROWTH
             measure = self.server.measure(asked)
-        verdict = self.rule.judge(round_, measure, self.standing)
-        if verdict.keep and set(measure.clients) != set(self.server.judged):
+        here, standing = self._comparable(measure)
+        verdict = self.rule.judge(round_, here, standing)
+        if verdict.keep and not self.rule.can_choose(len(measure.clients), len(self.server.judged)):
             return measure  # where somebody is missing, clients are alike too easily
         self.standing = verdict.standing
         if verdict.keep:
@@ -241,6 +242,14 @@ class Play:
         if verdict.stop:
             self.end = "rule"
         return measure
+
+    def _comparable(self, measure: TrainingMeasure) -> tuple[TrainingMeasure, Standing]:
+        """Two rounds are compared by the same clients: those who counted in this one and in the one that was kept."""
+        if self.rule is None or self.kept is None or set(self.kept.measure.clients) == set(measure.clients):
+            return measure, self.standing
+        common = [name for name in measure.clients if name in self.kept.measure.clients]
+        then = self.rule.restated(self.standing, self.kept.measure.among(common))
+        return (measure.among(common), then) if common else (measure, self.standing)
 
     def result(self, records: Sequence[RoundRecord]) -> GameResult:
         """How the game has ended; ``records`` are those of all its rounds."""

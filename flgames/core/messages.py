@@ -36,6 +36,9 @@ TIMES_WEIGHTS, TIMES_GRADIENT = 1e3, 1e6
 """How many times their peers' norm weights and gradients may have. Honest gradients differ more: some clients have
 fitted their samples, and penalties are multiplied."""
 
+SHARE = (0.0, 1.0 + ROUNDING)
+"""What a share of something lies between."""
+
 LARGEST = 1e30
 """No number that a client reports is as large as this; one that is could end the server's arithmetic."""
 
@@ -64,6 +67,10 @@ class Form:
     numbers: tuple[str, ...] = ()
     times: float | None = None
     """How many times its own first norm, or its peers', an answer's norm may be; None: it is not bounded."""
+    between: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """The least and the largest that a number, or a number of a tensor, can honestly be."""
+    counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Tensors that are counts, and how many samples they count: at least, and at most."""
 
     @classmethod
     def of(cls, like: Weights, *numbers: str, times: float | None = None) -> Self:
@@ -91,6 +98,17 @@ class Form:
         if set(answer.numbers) != set(self.numbers):
             yield f"has the numbers {sorted(answer.numbers)} instead of {sorted(self.numbers)}"
 
+    def implausible(self, answer: Answer) -> Iterator[str]:
+        """What is of the right kind, and can't be true."""
+        for name, (least, most) in self.counts.items():
+            counted = answer.tensors[name].double()  # whole numbers might add up to more than there are
+            if counted.min() < 0 or not least <= counted.sum() <= most or (counted != counted.round()).any():
+                yield f"counts {counted.sum():.0f} samples, and {least} to {most} were to be counted"
+        for name, (low, high) in self.between.items():
+            said = answer.tensors[name] if name in answer.tensors else torch.tensor(answer.numbers[name])
+            if not low <= said.min() <= said.max() <= high:
+                yield f"has {said.min():.3g} to {said.max():.3g} in {name}, which is {low:.3g} to {high:.3g}"
+
     def unbounded(self, answer: Answer) -> Iterator[str]:
         """What is of the right kind, and so large, or so undefined, that nobody can go on from it."""
         for name, tensor in answer.tensors.items():
@@ -102,26 +120,6 @@ class Form:
 
 
 @dataclass(frozen=True)
-class CountForm(Form):
-    """That of confusion counts: nobody counts more samples than it has, or fewer than it was asked for."""
-
-    least: int = 1
-    most: int = 1
-
-    @classmethod
-    def over(cls, classes: int, least: int, most: int) -> Self:
-        return cls({"confusion": (torch.int64, torch.Size((classes, classes)))}, ("loss_sum",), None, least, most)
-
-    def malformed(self, answer: Answer) -> Iterator[str]:
-        wrong = list(super().malformed(answer))
-        yield from wrong
-        if not wrong:
-            counted = answer.tensors["confusion"]
-            if counted.min() < 0 or not self.least <= int(counted.sum()) <= self.most:
-                yield f"counts {int(counted.sum())} samples, and {self.least} to {self.most} were to be counted"
-
-
-@dataclass(frozen=True)
 class MomentForm(Form):
     """That of sums and sums of squares of features, over so many samples."""
 
@@ -130,15 +128,12 @@ class MomentForm(Form):
     @classmethod
     def over(cls, features: int, samples: int) -> Self:
         like = (torch.float64, torch.Size((features,)))
-        return cls({"sums": like, "squares": like}, (), None, samples)
+        return cls({"sums": like, "squares": like}, samples=samples)
 
-    def malformed(self, answer: Answer) -> Iterator[str]:
-        wrong = list(super().malformed(answer))
-        yield from wrong
-        if not wrong:
-            sums, squares = answer.tensors["sums"], answer.tensors["squares"]
-            if (sums.square() / self.samples > squares * (1 + ROUNDING)).any():
-                yield f"has squares that add up to less than those of {self.samples} numbers with these sums"
+    def implausible(self, answer: Answer) -> Iterator[str]:
+        sums, squares = answer.tensors["sums"], answer.tensors["squares"]
+        if (sums.square() / self.samples > squares * (1 + ROUNDING)).any():
+            yield f"has squares that add up to less than those of {self.samples} numbers with these sums"
 
 
 def _form(dtype: torch.dtype, shape: torch.Size) -> str:

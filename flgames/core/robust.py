@@ -36,7 +36,7 @@ def merged(
     are those of the differences to ``around``, if it is given.
     """
     if clip:
-        tensors = _clipped(tensors, clip, around)
+        tensors = clipped(tensors, clip, None if around is None else dict.fromkeys(tensors, around))
     if by == "mean":
         return combine(tensors, shares)
     first = next(iter(tensors.values()))
@@ -58,8 +58,12 @@ def _trimmed(stacked: Tensor) -> Tensor:
     return stacked.sort(dim=0).values[out : clients - out].mean(0)
 
 
-def _clipped(tensors: Mapping[str, Weights], times: float, around: Weights | None) -> dict[str, Weights]:
-    moved = {client: _minus(own, around) for client, own in tensors.items()}
+def clipped(
+    tensors: Mapping[str, Weights], times: float, around: Mapping[str, Weights] | None = None
+) -> dict[str, Weights]:
+    """The same, each at most so many times as far from where it began as the client in the middle is from there; what
+    is not further is the same object."""
+    moved = {client: _minus(own, around[client] if around else None) for client, own in tensors.items()}
     norms = {client: norm_of(own) for client, own in moved.items()}
     most = times * median(norms.values())
     return {

@@ -14,7 +14,7 @@ from flgames.core.federation import Federation
 from flgames.core.figures import Figures
 from flgames.core.gradients import shares_by_size
 from flgames.core.information import InformationSet
-from flgames.core.messages import Action, Answer, Answers, Ask, CountForm, Form, Number, bytes_down, bytes_up
+from flgames.core.messages import LARGEST, Action, Answer, Answers, Ask, Form, Number, bytes_down, bytes_up
 from flgames.core.norms import Norms
 from flgames.core.records import Traffic
 from flgames.core.state import State, taken
@@ -207,7 +207,11 @@ class Server:
         """How w_av does on the training clients, on at least so many samples in all."""
         judged = self.judged
         each = -(-samples // len(judged))
-        forms = {name: CountForm.over(self.classes, min(each, size), size) for name, size in judged.items()}
+        table = {"confusion": (torch.int64, torch.Size((self.classes, self.classes)))}
+        forms = {
+            name: Form(table, ("loss_sum",), counts={"confusion": (min(each, size), size)})
+            for name, size in judged.items()
+        }
         counts = {
             name: Counts(answer.tensors["confusion"], float(answer.numbers["loss_sum"]))
             for name, answer in self.ask("count", tuple(forms), forms, samples=each).items()
@@ -226,6 +230,10 @@ class Server:
         """By whom models are judged, and by how many samples: by those who held some back, or else by all clients."""
         return {name: size for name, size in self.held_back.items() if size} or self.samples
 
+    def judged_by(self, client: str) -> int:
+        """How many samples of its own a client judges models by."""
+        return self.held_back.get(client) or self.samples[client]
+
     @property
     def holds_back(self) -> bool:
         """Whether models are judged by samples that nobody trained on."""
@@ -235,7 +243,7 @@ class Server:
         """What logits must be divided by for probabilities to be honest, on samples that were held back."""
         lowest, highest = LOWEST, HIGHEST
         for _ in range(2):  # roughly, then closely
-            form = Form({"losses": (torch.float64, torch.Size((STEPS,)))})
+            form = Form({"losses": (torch.float64, torch.Size((STEPS,)))}, between={"losses": (0, LARGEST)})
             answers = self.ask("warm", tuple(self.judged), form, lowest=lowest, highest=highest)
             losses = torch.stack([answer.tensors["losses"] for answer in answers.values()]).sum(0)
             lowest, highest = narrowed(losses, lowest, highest)
@@ -244,9 +252,13 @@ class Server:
     def figures(self, temperature: float) -> dict[str, Figures]:
         """Every client's figures of w_av."""
         numbers = tuple(name for name in Figures.model_fields if name != "confusion")
-        shape = torch.Size((self.classes, self.classes))
-        form = Form({"confusion": (torch.int64, shape)}, numbers)
-        answers = self.ask("judge", tuple(self.judged), form, temperature=temperature)
+        table = {"confusion": (torch.int64, torch.Size((self.classes, self.classes)))}
+        between = dict.fromkeys(numbers, (-1.0, LARGEST)) | dict.fromkeys(("auc", "calibration_error"), (-1.0, 1.0))
+        forms = {
+            name: Form(table, numbers, between=between, counts={"confusion": (size, size)})
+            for name, size in self.judged.items()
+        }
+        answers = self.ask("judge", tuple(forms), forms, temperature=temperature)
         return {name: _figures(answer) for name, answer in answers.items()}
 
     def take_traffic(self) -> dict[str, Traffic]:

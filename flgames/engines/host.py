@@ -37,6 +37,7 @@ from flgames.models.architecture import Weights
 from flgames.policy import games
 from flgames.policy.codes import BadQuestion, OutOfStep, Refused, code_of, told_of
 from flgames.policy.journal import Journal, sha256
+from flgames.policy.limits import Limits
 from flgames.policy.rules import Rules, rules_of_site
 from flgames.runs.match import Match
 from flgames.sealed import Damaged, Seal, read_state, round_of, write_state
@@ -113,6 +114,7 @@ class Host:
         self.forgets = forgets
         self.rules = rules or rules_of_site()
         self.journal = Journal(disk / self.name / SITE)
+        self.limits = Limits(self.rules.limits, disk / self.name, self.journal.folder)
         self._lock = threading.Lock()
         self._session: Session | None = None
 
@@ -169,6 +171,7 @@ class Host:
     def _reply(self, header: Mapping[str, Any], tensors: Weights) -> bytes:
         torch.set_num_threads(min(_whole(header["threads"]), self.rules.game.max_threads))
         if header["kind"] == "survey":
+            self.limits.take("surveys")
             survey = self.source.survey(str(header["data"]), Roles(**header["roles"]))
             return pack({"client": self.name, "number": 0, "survey": survey.model_dump()})
         session = self._session_for(header)
@@ -204,12 +207,16 @@ class Host:
         run, match = _run_named(header["run"]), Match.model_validate(header["match"])
         folder = self.disk / self.name / run / match.key
         begins = header["kind"] == "ask" and header["task"] == "introduce"
+        is_new = begins or not folder.exists()
         if begins:  # whatever is there under this name belongs to a game that nobody will go on with
             shutil.rmtree(folder, ignore_errors=True)
         if begins or self._session is None or self._session.folder != folder:
             if self.rules.journal:
-                self.journal.keep_plan(match)
+                self.journal.keep_plan(match, self.limits)
             games.check_match(self.rules, match)
+            if is_new:
+                self.limits.check_disk()
+                self.limits.take("games")
             samples = self.source.samples(match)
             method = match.entry.make(input_shape({self.name: samples}), match.classes)
             device, validation = chosen_device(header["device"]), match.entry.validation

@@ -65,6 +65,7 @@ def check_engine(settings: Settings) -> None:
 def simulate(run: RunFolder, callbacks: Sequence[Callback], interrupted: Callable[[], bool]) -> None:
     """Play a run in its engine's simulator, and tell of every round. Whoever calls this has locked the run folder."""
     look = Onlooker(run, callbacks)
+    look.drop_damaged()  # what the engine's own process says goes into a log that nobody watches
     for name in (STOP, ERROR):
         (run.path / name).unlink(missing_ok=True)
     with _started(run) as process:
@@ -101,6 +102,12 @@ class Onlooker:
         """None on own data before their survey. What trains a game's phi comes before it."""
         planned = self._run.games() if self._run.has_plan else []
         return [each for match, folder in planned for each in (*phi_game(match, folder), (match, folder))]
+
+    def drop_damaged(self) -> None:
+        """Checkpoints of games that have not ended."""
+        for _, folder in self._planned:
+            if not folder.has_ended:
+                folder.drop_damaged()
 
     @property
     def has_ended(self) -> bool:

@@ -76,6 +76,8 @@ class RemoteFederation:
         self.timeout = timeout
         self.strikes: dict[tuple[str, str], int] = {}
         """Refused answers in a row, by client and task: one who counts well may still answer badly."""
+        self._answered: set[tuple[str, str]] = set()
+        """Who gave an answer to the last question that can be read."""
         self.excluded: dict[str, str] = {}
         self._players = frozenset(match.players)
         self._header = {"run": run, "match": match.model_dump(mode="json"), "threads": threads, "device": device}
@@ -86,6 +88,9 @@ class RemoteFederation:
         return tuple(name for name in self.exchange.clients if name in self._players)
 
     def ask(self, asks: Mapping[str, Ask], timeout: float | None = None) -> Answers:
+        for answered_well in self._answered:  # and nobody refused it since: beside its peers' it may still be too large
+            self.strikes.pop(answered_well, None)
+        self._answered.clear()
         payloads = {
             name: pack_ask(ask, {**self._header, "kind": "ask"})
             for name, ask in asks.items()
@@ -110,7 +115,7 @@ class RemoteFederation:
             if isinstance(answer, Answer):
                 answered[name] = answer
                 failed.pop(name)
-                self.strikes.pop((name, asks[name].task), None)
+                self._answered.add((name, asks[name].task))
             else:
                 failed[name] = answer
         return Answers(answered, failed, frozenset(unbounded))
@@ -125,6 +130,7 @@ class RemoteFederation:
 
     def refuse(self, name: str, task: str, why: str) -> str:
         why = printable(why)
+        self._answered.discard((name, task))
         self.strikes[name, task] = self.strikes.get((name, task), 0) + 1
         reason = f"refused, because its answer {why}"
         if self.strikes[name, task] >= STRIKES:
@@ -183,8 +189,16 @@ def surveys(exchange: Exchange, data: str, roles: Roles, threads: int, timeout: 
 def check_names(clients: Collection[str]) -> None:
     """Clients that play over an engine have plain names of their own."""
     for name in clients:
-        if why := unfit_client(name, (*RESERVED, POOLED)):
-            raise ClientFailure(f"No client can be called {printable(name)!r}: it {why}.")
+        if why := why_unfit(name):
+            raise ClientFailure(why)
+
+
+def why_unfit(name: object) -> str | None:
+    """Why no client can be called so, if none can; sites say themselves who they are."""
+    if not isinstance(name, str):
+        return f"A client's name is a text, and not of type {type(name).__name__}."
+    why = unfit_client(name, (*RESERVED, POOLED))
+    return f"No client can be called {printable(name)!r}: it {why}." if why else None
 
 
 def _told(
@@ -221,6 +235,8 @@ def _accepted(name: str, ask: Ask, reply: object) -> Answer | str:
         raise Unreadable(fault)
     for fault in ask.form.unbounded(answer):
         raise Unbounded(fault)
+    for fault in ask.form.implausible(answer):
+        raise Unreadable(fault)
     return answer
 
 

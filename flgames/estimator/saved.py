@@ -19,6 +19,7 @@ from flgames.data.own.layout import Layout
 from flgames.errors import UserError
 from flgames.files import write_json
 from flgames.models.standardise import Standardise
+from flgames.sealed import SUMS, check_sums, write_sums
 
 if TYPE_CHECKING:
     import pandas
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 NOT_SAVED = ("representation", "predictor", "players", "optimiser", "phi_optimiser", "callbacks", "class_weight")
 """What has no plain value."""
 
+FILES = ("model.json", "weights.safetensors", "model.onnx")
+
 READY = "ready/"
 """Under which name tensors have the preprocessing."""
 
@@ -35,6 +38,7 @@ READY = "ready/"
 def write_model(model: FLGames, path: Path) -> None:
     """All that a fitted model is."""
     path.mkdir(parents=True, exist_ok=True)
+    (path / SUMS).unlink(missing_ok=True)
     params = {
         name: jsonable(value)
         for name, value in model.get_params(deep=False).items()
@@ -60,8 +64,10 @@ def write_model(model: FLGames, path: Path) -> None:
         raw_shape = layout.raw_shape if layout else model.input_shape_
         exported.write_onnx(path / "model.onnx", raw_shape, labels, layout)
     except Exception as why:  # torch's exporter fails in many ways on modules that it does not know
+        (path / "model.onnx").unlink(missing_ok=True)
         if own:
             warnings.warn(f"There is no model.onnx, so load needs your modules again: {why}", stacklevel=3)
+    write_sums(path, [name for name in FILES if (path / name).exists()])
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,8 @@ class SavedModel:
 
     @classmethod
     def read(cls, path: Path) -> SavedModel:
+        if not check_sums(path) and (path / "model.json").exists():
+            warnings.warn(f"{path} has no {SUMS}: damage of its files would not be noticed.", stacklevel=3)
         try:
             saved = json.loads((path / "model.json").read_text())
         except (OSError, ValueError):

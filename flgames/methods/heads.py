@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,10 @@ ITERATIONS = 200
 
 L2 = 1e-3
 """Times the squared norm of the effects, in units of the mean loss: what a client with few samples needs."""
+
+
+LEAST_VARIANCE = 1e-12
+"""Of an effect."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +56,13 @@ class Head:
             sampling = (inverse @ information @ inverse).diagonal()[:-1]
             centred = exact - (curvature @ exact) / curvature.sum().clamp(min=1e-12)
             tells = curvature @ centred.square() > ridge[:-1]
-            found.append(torch.where(tells, sampling, inverse.diagonal()[:-1]).clamp(min=1e-12))
+            found.append(torch.where(tells, sampling, inverse.diagonal()[:-1]).clamp(min=LEAST_VARIANCE))
         return torch.stack(found)
+
+
+def largest_effect(classes: int) -> float:
+    """No effect of a fitted head is beyond: its penalty is not larger than the loss of a head that says nothing."""
+    return 4 * math.sqrt(math.log(classes) / (2 * L2))
 
 
 def fit_head(

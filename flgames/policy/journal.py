@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 from flgames.core.knobs import Plain
 from flgames.files import write_json
 from flgames.policy.games import plan_hash
+from flgames.policy.limits import Limits
 from flgames.runs.match import Match
 
 AUDIT = "audit.jsonl"
@@ -33,6 +34,7 @@ class Journal:
     audit.jsonl       every question: who asked what and when, bytes and SHA-256 of what left
     errors.log        what went wrong, in full
     plans/HASH.json   every game that the server wanted to play
+    asked.json        how many games and surveys there were, today and in all
     secret            what this site's random draws are made of
     ```
 
@@ -65,10 +67,11 @@ class Journal:
                 _write_once(path, secrets.token_bytes(32))
         return int(sha256(path.read_bytes() + str(seed).encode()), 16)
 
-    def keep_plan(self, match: Match) -> None:
+    def keep_plan(self, match: Match, limits: Limits) -> None:
         """A game, before it is played or refused, for people to read."""
         path = self.folder / PLANS / f"{plan_hash(match)}.json"
         if not path.exists():
+            limits.check_plans(path.parent)
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_json(path, match.model_dump(mode="json"))
 

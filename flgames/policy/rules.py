@@ -79,12 +79,28 @@ class GameRules(_Rules):
     """Of a question."""
 
 
+class LimitRules(_Rules):
+    """How often, and how much is kept. Of each None, in Python, is any number: a file can't say so, but 0 is none."""
+
+    games_a_day: int | None = Field(default=1000, ge=0)
+    """That are begun. Five methods with five seeds, where each of ten sites is held out once, are 225 at a site."""
+    games_in_all: int | None = Field(default=None, ge=0)
+    surveys_a_day: int | None = Field(default=50, ge=0)
+    """Each tells sums over all rows: of two, with a row between them, the row can be told."""
+    surveys_in_all: int | None = Field(default=None, ge=0)
+    plans_in_all: int | None = Field(default=10_000, ge=1)
+    """Files that are kept of what a server wanted to play."""
+    max_disk_mb: int | None = Field(default=10_000, ge=1)
+    """Of states and journal: no game is begun beyond that."""
+
+
 class Rules(_Rules):
     """All of them."""
 
     data: DataRules = DataRules()
     survey: SurveyRules = SurveyRules()
     game: GameRules = GameRules()
+    limits: LimitRules = LimitRules()
     errors: Literal["codes", "texts"] = "codes"
     """What the server hears of an error. Texts may quote cells and paths."""
     journal: bool = True
@@ -106,6 +122,7 @@ OPEN = Rules(
         max_features=sys.maxsize,
         max_payload_mb=sys.maxsize,
     ),
+    limits=LimitRules(games_a_day=None, surveys_a_day=None, plans_in_all=None, max_disk_mb=None),
     errors="texts",
     journal=False,
 )

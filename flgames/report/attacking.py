@@ -80,8 +80,13 @@ class Attacked(LocalFederation):
         super().__init__(clients)
         self.attack = attack
         self.liar = tuple(clients)[-1]
+        self._initial: Weights = {}
+        """The liar's initial action, where it is a player."""
 
     def ask(self, asks: Mapping[str, Ask], timeout: float | None = None) -> Answers:
+        for action in asks[self.liar].news if self.liar in asks else ():
+            if action.author == self.liar and action.version == 0:
+                self._initial = action.weights
         answered = dict(super().ask(asks, timeout).answered)
         if self.liar in answered:
             answered[self.liar] = self._lied(asks[self.liar], answered[self.liar])
@@ -98,7 +103,8 @@ class Attacked(LocalFederation):
         return replace(answer, tensors=self.attack.lie(answer.tensors, self._before(answer.tensors)))
 
     def _before(self, sent: Weights) -> Weights:
-        """What it started from: the shared model. A gradient is a change already."""
+        """What it started from: the shared model, or a player's initial action. A gradient is a change already."""
         if any(name.startswith(GRADIENT) for name in sent):
             return {}
-        return self._clients[self.liar].known.buffers[MODEL].current.weights
+        known = self._clients[self.liar].known.buffers
+        return known[MODEL].current.weights if MODEL in known else self._initial

@@ -259,6 +259,10 @@ class GameFolder:
             whole.unlink(missing_ok=True)
         self._saved_at = time.monotonic()
 
+    def drop_damaged(self) -> None:
+        """Say which checkpoints are damaged, and drop them, before another process plays on from the rest."""
+        self._states()
+
     def _states(self) -> list[State]:
         """Those on the disk, the newest first."""
         states, damaged = list[State](), dict[Path, Damaged]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from statistics import fmean
@@ -10,9 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from flgames.core.figures import Figures
 from flgames.core.records import GameResult
-from flgames.errors import UserError
 from flgames.evaluation.profile import InvarianceProfile
 from flgames.files import write_json
+from flgames.sealed import Damaged
+
+SHA256 = "sha256"
+"""Of all the rest of a result, in its own file."""
 
 SOMETIMES = ("profile", "unseen_clients", "held_back", "finding", "balanced")
 """What not every kind of data has."""
@@ -92,14 +96,28 @@ class StoredMatch(BaseModel):
 
 
 def write_result(path: Path, result: Result) -> None:
-    write_json(path, result.saved())
+    saved = result.saved()
+    write_json(path, saved | {SHA256: _digest(saved)})
 
 
 def read_result(path: Path) -> Result:
+    """What was written; results of before have no SHA-256. A key that is none of ours is one that was damaged."""
     try:
-        return Result.model_validate_json(path.read_bytes())
+        saved = json.loads(path.read_bytes())
+        if SHA256 in saved:
+            if saved.pop(SHA256) != _digest(saved):
+                raise Damaged(f"{path} is damaged: its SHA-256 is not the one that it was written with.")
+        elif strange := set(saved) - {*Result.model_fields, *Result.model_computed_fields}:
+            raise Damaged(f"{path} is damaged: {sorted(strange)[0]!r} is nothing that a result has.")
+        return Result.model_validate(saved)
     except ValidationError as error:
-        raise UserError(f"{path} is damaged: {error.errors()[0]['msg']}.") from None
+        raise Damaged(f"{path} is damaged: {error.errors()[0]['msg']}.") from None
+    except (json.JSONDecodeError, UnicodeDecodeError, AttributeError, TypeError, RecursionError) as error:
+        raise Damaged(f"{path} is damaged: {error}.") from None
+
+
+def _digest(saved: dict[str, object]) -> str:
+    return hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()
 
 
 def read_stored(path: Path) -> StoredMatch:

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,24 @@ def test_a_full_disk_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     said = told("play", "--out", out, *SHORT, "--checkpoint-every", "1")
     assert ".state.pt.new can't be read or written: No space left on device." in said
     assert not list(out.rglob(".*.*.*.*")), "nothing is left behind"
+
+
+def test_a_disk_that_is_really_full_is_told_of_and_the_run_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    """A file system of a megabyte, where one can be mounted: states of this game have more."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True)
+    if mount.returncode:
+        pytest.skip("only root can mount a file system")
+    try:
+        said = told("play", "--out", disk / "run", *SHORT, "--checkpoint-every", "1")
+        assert "No space left on device" in said
+        assert not list(disk.rglob(".*.*.*.*")), "nothing is left behind"
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        result = CliRunner().invoke(app, ["play", "--resume", str(disk / "run")])
+        assert result.exit_code == 0, result.output
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 @pytest.mark.parametrize("out", ["/proc/flgames/run", "/dev/null/run"])

@@ -50,6 +50,7 @@ UNLIKE_DEFAULTS: dict[str, tuple[object, dict[str, object]]] = {
     "class_weight": ("balanced", {"data": "somewhere"}),
     "share_cap": (0.5, {}),
     "phi_merged_by": ("median", {"variant": "v-fl-games"}),
+    "player_clip": (2.0, {}),
     "phi_clip": (2.0, {"variant": "v-fl-games"}),
     "score_by": ("median", {"patience": 5}),
     "predictor": ("linear", {}),

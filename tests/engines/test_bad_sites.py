@@ -50,9 +50,10 @@ def attacked(name: str, spoil: Spoil, folder: Path, rounds: int = 5) -> tuple[li
 
 @pytest.mark.parametrize("name", METHODS)
 def test_one_answer_of_1e30_costs_its_author_and_nobody_else(name: str, tmp_path: Path) -> None:
-    records, weights, federation = attacked(name, scaled(1e30), tmp_path)
-    assert len(records) == 5
-    assert set(federation.excluded) <= {"client-2"}
+    rounds = 9 if name.startswith("sequential") else 5  # one that moves in turn is heard of less often
+    records, weights, federation = attacked(name, scaled(1e30), tmp_path, rounds)
+    assert len(records) == rounds
+    assert set(federation.excluded) == {"client-2"}, "after three of them"
     assert all(set(record.failures) <= {"client-2"} for record in records)
     assert "has the norm" in next(record.failures for record in records if record.failures)["client-2"]
     assert weights.isfinite().all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,15 +11,18 @@ import torch
 
 from flgames.core.gradients import shares_by_size
 from flgames.core.loop import Play
-from flgames.core.messages import Answer, MomentForm
+from flgames.core.messages import Answer, Form, MomentForm
 from flgames.data.names import LONGEST, printable, unfit
 from flgames.data.own.roles import Roles
 from flgames.data.own.survey import Survey
 from flgames.engines.remote import RemoteFederation, Replies, surveys
 from flgames.engines.wire import pack
 from flgames.errors import ClientFailure
-from tests.by_hand import CLIENTS, ByHand
+from flgames.models.architecture import Weights
+from tests.by_hand import CLIENTS, ByHand, Spoil
 from tests.engines.matches import a_match, here, over
+from tests.engines.test_linear_players import linear
+from tests.games import Following
 
 HONEST: dict[str, Any] = {
     "kind": "table",
@@ -122,9 +126,9 @@ def test_squares_of_features_are_those_of_numbers() -> None:
     form = MomentForm.over(2, samples=4)
     sums = torch.tensor([4.0, 8.0], dtype=torch.float64)
     honest = Answer({"sums": sums, "squares": torch.tensor([4.0, 20.0], dtype=torch.float64)})
-    assert not list(form.malformed(honest))
+    assert not list(form.implausible(honest))
     lie = Answer({"sums": sums, "squares": torch.tensor([4.0, 15.0], dtype=torch.float64)})
-    assert "add up to less" in next(form.malformed(lie))
+    assert "add up to less" in next(form.implausible(lie))
 
 
 def test_no_share_is_above_the_cap() -> None:
@@ -153,3 +157,60 @@ def test_a_cap_is_part_of_a_key_and_its_default_is_not() -> None:
     capped = match.model_copy(update={"entry": match.entry.model_copy(update={"share_cap": 0.5})})
     assert "share_cap" not in match.entry.decides()
     assert capped.key != match.key
+
+
+TABLE = {"confusion": (torch.int64, torch.Size((2, 2)))}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [[[2**62, 2**62], [2**62, 2**62 + 10]], [[-5, 5], [5, 5]], [[10**18, 0], [0, 0]], [[1, 1], [1, 1]]],
+)
+def test_counts_are_those_of_samples(table: list[list[int]]) -> None:
+    """The first ones add up to ten in 64 bits."""
+    form = Form(TABLE, counts={"confusion": (10, 10)})
+    assert not list(form.implausible(Answer({"confusion": torch.tensor([[4, 1], [2, 3]])})))
+    assert "10 to 10 were to be counted" in next(form.implausible(Answer({"confusion": torch.tensor(table)})))
+
+
+def told_otherwise(task_has: str, value: float) -> Spoil:
+    """The same answer, with a tensor or a number that can't be true."""
+
+    def spoil(header: dict[str, Any], tensors: Weights) -> bytes | None:
+        if task_has in tensors:
+            return pack(header, tensors | {task_has: torch.full_like(tensors[task_has], value)})
+        if task_has in header.get("numbers", {}):
+            return pack(header | {"numbers": header["numbers"] | {task_has: value}}, tensors)
+        return None
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("what", "value", "why"),
+    [
+        ("effects", 1e9, "has 1e+09 to 1e+09 in effects"),
+        ("variances", 0.0, "has 0 to 0 in variances"),
+        ("spread", -1.0, "has -1 to -1 in spread"),
+        ("reliance", 7.0, "in reliance"),
+    ],
+)
+def test_what_a_client_tells_of_its_head_is_plausible(what: str, value: float, why: str, tmp_path: Any) -> None:
+    exchange = ByHand(tmp_path)
+    exchange.spoils = {"client-2": told_otherwise(what, value)}
+    with pytest.raises(ClientFailure, match=f"client-2: refused, because its answer.*{re.escape(why)}"):
+        over(exchange, linear(a_match(settle="auto"))).start()
+
+
+@pytest.mark.parametrize(("what", "why"), [("train", "counts"), ("judged", "has"), ("effective", "has")])
+def test_what_a_client_tabulates_is_what_it_has(what: str, why: str, tmp_path: Any) -> None:
+    exchange = ByHand(tmp_path)
+    exchange.spoils = {"client-2": told_otherwise(what, 1e9)}
+    play = over(exchange, a_match("settled", rounds=4, settle_after=2, settle="always"))
+    lines = Following()
+    play.start()
+    play.run([lines])
+    failures = [record.failures for record in lines.records if record.failures]
+    assert {name for each in failures for name in each} == {"client-2"}
+    assert any(f"its answer {why}" in each["client-2"] for each in failures)
+    assert play.method.finding() is not None

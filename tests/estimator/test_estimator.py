@@ -235,7 +235,7 @@ def test_a_model_of_own_modules_predicts_without_them_and_trains_with_them(tmp_p
     whole = FLGames.load(tmp_path / "model", representation=backbone)
     assert np.array_equal(whole.predict_proba(inputs), model.predict_proba(inputs))
     names = [path.name for path in (tmp_path / "model").iterdir()]
-    assert sorted(names) == ["model.json", "model.onnx", "weights.safetensors"]
+    assert sorted(names) == ["SHA256SUMS", "model.json", "model.onnx", "weights.safetensors"]
     assert not any(zipfile.is_zipfile(path) for path in (tmp_path / "model").iterdir()), "no pickle in any of them"
     json.loads((tmp_path / "model" / "model.json").read_text())
 

@@ -29,7 +29,7 @@ OTHER_VALUES: dict[str, Any] = {
     "schedule": "clockwise", "participation": 0.5, "memory": 3, "memory_mode": "paper", "local_steps": "10%",
     "full_batch": True, "phi_batches": "all", "phi_every": "sweep", "batch_size": 7, "learning_rate": 0.5,
     "phi_learning_rate": 0.25, "ensemble": "balanced",
-    "phi_merged_by": "median", "phi_clip": 2.0,
+    "phi_merged_by": "median", "phi_clip": 2.0, "player_clip": 2.0,
 }  # fmt: skip
 """One that is not the default, for every knob of a game but settle, which a game that learns phi does not have."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from pathlib import Path
 from types import SimpleNamespace
@@ -96,7 +97,7 @@ def test_a_full_disk_is_no_reason_to_say_more(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("here should be a folder")
     quiet = Rules(journal=False)
     host = Host("a", own_table(tmp_path / "x.csv", target="sick"), tmp_path, rules=quiet)
-    assert asked(host, survey_of("/data", target="sick")) == "bad-data: the log of the site says why"
+    assert asked(host, survey_of("/data", target="sick")) == "no-access: the log of the site says why"
 
 
 def test_a_node_whose_rules_are_wrong_says_no_more_than_that(tmp_path: Path) -> None:
@@ -105,6 +106,19 @@ def test_a_node_whose_rules_are_wrong_says_no_more_than_that(tmp_path: Path) -> 
     with pytest.raises(UserError, match=r"^This site is not set up: its own log says why\.$") as said:
         host_of(context)
     assert "ward-7" not in "".join(traceback.format_exception(said.value))
+
+
+def test_a_site_of_nvflare_whose_rules_are_wrong_says_no_more_than_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "local").mkdir()
+    (tmp_path / "local" / "flgames.json").write_text(json.dumps({"client": "a", "site": str(tmp_path / "ward-7.toml")}))
+    workspace = SimpleNamespace(get_root_dir=lambda: str(tmp_path))
+    monkeypatch.setattr("flgames.engines.nvflare.app.collab", SimpleNamespace(workspace=workspace, site_name="a"))
+    with pytest.raises(UserError, match=r"^This site is not set up: flgames-runs/errors.log in its workspace") as said:
+        GameClient().set_up()
+    assert "ward-7" not in "".join(traceback.format_exception(said.value))
+    assert "ward-7" in (tmp_path / "flgames-runs" / "errors.log").read_text()
 
 
 # Who may ask.

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,9 @@ from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from flgames.cli import app
+from flgames.engines import launch
 from flgames.errors import UserError
+from flgames.files import write_json
 from flgames.runs.folder import GameFolder, RunFolder
 from flgames.runs.resolve import resolve
 from flgames.runs.runner import Interrupted, play_run
@@ -91,6 +95,26 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(
         assert len(folder.measures()) == 4
 
 
+def test_who_resumes_a_simulation_is_told_of_a_damaged_checkpoint(
+    begun: RunFolder, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the process that a person looks at, before the engine's own is started."""
+    run, folder = copied(begun, tmp_path / "run")
+    (folder.path / "state.pt").write_bytes(b"nothing")
+
+    def started(_: RunFolder) -> None:
+        assert "there is a state after round 2" in caplog.text
+        assert not (folder.path / "state.pt").exists()
+        raise Interrupted
+
+    monkeypatch.setattr(launch, "_started", started)
+    with pytest.raises(Interrupted):
+        launch.simulate(run, [], lambda: False)
+    (folder.path / "before.pt").write_bytes(b"nothing")
+    with pytest.raises(UserError, match="There is no other checkpoint"):
+        launch.simulate(run, [], lambda: False)
+
+
 def test_a_game_without_any_whole_checkpoint_says_so_and_touches_nothing(begun: RunFolder, tmp_path: Path) -> None:
     run, folder = copied(begun, tmp_path / "run")
     for name in ("state.pt", "before.pt"):
@@ -112,6 +136,37 @@ def test_no_flipped_bit_of_a_model_is_evaluated(ended: RunFolder, tmp_path: Path
     result = CliRunner().invoke(app, ["export", str(run.path), "--format", "safetensors", "--out", str(tmp_path)])
     assert result.exit_code == 2
     assert "is damaged" in result.output
+
+
+def test_no_flipped_bit_of_a_result_is_read(ended: RunFolder, tmp_path: Path) -> None:
+    """Its temperature is a part of the model. White space may become another one: that changes nothing."""
+    _, folder = copied(ended, tmp_path / "run")
+    path, whole = folder.path / "result.json", folder.result()
+    content = path.read_bytes()
+    for bit in some_bits(content):
+        path.write_bytes(flipped(content, bit))
+        with suppress(Damaged):
+            assert folder.result() == whole
+            assert content[bit // 8 : bit // 8 + 1].isspace()
+
+
+def test_a_result_of_before_has_no_sum(ended: RunFolder, tmp_path: Path) -> None:
+    _, folder = copied(ended, tmp_path / "run")
+    path, whole = folder.path / "result.json", folder.result()
+    write_json(path, whole.saved())
+    assert folder.result() == whole
+    write_json(path, whole.saved() | {"sha257": "0"})
+    with pytest.raises(Damaged, match="'sha257' is nothing that a result has"):
+        folder.result()
+
+
+def test_exports_can_be_checked_by_others(ended: RunFolder, tmp_path: Path) -> None:
+    for kind in ("safetensors", "onnx"):
+        result = CliRunner().invoke(app, ["export", str(ended.path), "--format", kind, "--out", str(tmp_path)])
+        assert result.exit_code == 0, result.output
+    command = ["sha256sum", "--strict", "-c", "SHA256SUMS"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert sorted(done.stdout.splitlines()) == ["MODEL_CARD.md: OK", "model.onnx: OK", "model.safetensors: OK"]
 
 
 def test_a_model_of_before_says_that_it_has_no_seal(ended: RunFolder, tmp_path: Path) -> None:

@@ -161,8 +161,10 @@ def export(
                 model.exported.write_safetensors(path)
                 what = "weights by player/NAME/..., phi/... and ready/..."
         from flgames.report.card import model_card
+        from flgames.sealed import write_sums
 
         write_atomically(folder / "MODEL_CARD.md", model_card(model, {path.name: what}))
+        write_sums(folder, (path.name, "MODEL_CARD.md"))
         console = make_console()
         console.print(f"{path}\n{folder / 'MODEL_CARD.md'}", soft_wrap=True)
 

@@ -87,6 +87,16 @@ class BestRound(StoppingRule):
             return Verdict(stop=False, keep=True, standing={"round": round_, "score": score})
         return Verdict(stop=best is not None and round_ - best["round"] >= self.patience, standing=standing)
 
+    def can_choose(self, there: int, clients: int) -> bool:
+        """The client in the middle of most of them is in the middle of all, but for its neighbours. A pooled score
+        needs all: without the worst client every round looks better."""
+        return 2 * there > clients if self.score_by == "median" else there == clients
+
+    def restated(self, standing: Standing, measure: TrainingMeasure) -> Standing:
+        if self.score_by != "median" or not isinstance(standing, dict) or not measure.clients:
+            return standing
+        return standing | {"score": self.score(measure)}
+
     def __str__(self) -> str:
         return f"returns the round with the highest {self.formula}, stops {self.patience} rounds later"
 

@@ -102,6 +102,14 @@ class StoppingRule(BaseModel, ABC):
     def judge(self, round_: int, measure: TrainingMeasure, standing: Standing) -> Verdict:
         """Whether the game ends after this round, and whether its model is the best so far."""
 
+    def can_choose(self, there: int, clients: int) -> bool:
+        """Whether it can choose a round that only so many of all clients have counted."""
+        return there == clients
+
+    def restated(self, standing: Standing, measure: TrainingMeasure) -> Standing:
+        """The same standing, where fewer clients are asked what they thought of the round that it is of."""
+        return standing
+
     @abstractmethod
     def __str__(self) -> str:
         """What it does, in one phrase."""

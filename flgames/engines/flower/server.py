@@ -13,7 +13,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from flgames.data.names import natural
 from flgames.engines.flower.client import name_in, packed, unpacked
-from flgames.engines.remote import Replies
+from flgames.engines.remote import Replies, why_unfit
 from flgames.engines.serve import open_or_create, serve
 from flgames.engines.sites import known_players, number_of_players
 from flgames.errors import ClientFailure
@@ -128,7 +128,9 @@ class GridExchange:
 
     def _meet(self, node: int, content: RecordDict, there: Collection[int]) -> None:
         name = name_in(content)
-        if self._nodes.get(name) in there:
+        if why := why_unfit(name):
+            log.warning("node %d is left out. %s", node, why)
+        elif self._nodes.get(name) in there:
             log.warning("node %d says that it is %s, which another node is: refused", node, name)
         else:
             self._nodes[name] = node

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import os
 import shutil
 from collections.abc import Mapping
@@ -15,12 +16,15 @@ from nvflare.collab import CollabCallError, collab
 
 from flgames.data.names import natural
 from flgames.engines.host import Host, as_folder
-from flgames.engines.remote import Replies
+from flgames.engines.remote import Replies, why_unfit
 from flgames.engines.serve import open_or_create, serve
 from flgames.engines.sites import SiteData
-from flgames.errors import ClientFailure
+from flgames.errors import ClientFailure, UserError
+from flgames.policy.journal import ERRORS, Journal
 from flgames.policy.rules import SIMULATED_VARIABLE, rules_of_site
 from flgames.runs.settings import validated
+
+log = logging.getLogger(__name__)
 
 STATES = "flgames-runs"
 """The folder in a site's workspace that outlives jobs: states of clients, run folders of the server. It is not called
@@ -51,14 +55,23 @@ class GameClient:
 
     @collab.init
     def set_up(self) -> None:
+        """NVFlare sends the text of an error, and its logs, to the server: they say little."""
         root = Path(collab.workspace.get_root_dir())
+        try:
+            self.host = self._host(root)
+            return
+        except (UserError, OSError, ValueError, AttributeError, TypeError) as why:
+            Journal(root / STATES).explain(why)
+        raise UserError(f"This site is not set up: {STATES}/{ERRORS} in its workspace says why.")
+
+    def _host(self, root: Path) -> Host:
         own = root / "local" / SITE_FILE
         told = json.loads(own.read_text()) if own.exists() else {}
         name = told.get("client", collab.site_name)
         rules = rules_of_site(told.get("site"))
         source = SiteData(name, Path(told["data"]) if "data" in told else None, rules)
         simulated = self.states and os.environ.get(SIMULATED_VARIABLE)
-        self.host = Host(name, source, Path(self.states) if simulated else root / STATES, rules=rules)
+        return Host(name, source, Path(self.states) if simulated else root / STATES, rules=rules)
 
     @collab.publish
     def name(self) -> str:
@@ -114,10 +127,13 @@ class CollabExchange:
         self._proxies: dict[str, Any] = {}
         for proxy in collab.clients:
             name = proxy(timeout=PATIENCE).name()
+            if why := why_unfit(name):
+                log.warning("%s is left out. %s", proxy.name, why)
+                continue
             if name in self._proxies:
                 raise ClientFailure(f"{proxy.name} and {self._proxies[name].name} both say that they are {name}.")
             self._proxies[name] = proxy
-        self._pool = ThreadPoolExecutor(max_workers=len(self._proxies))
+        self._pool = ThreadPoolExecutor(max_workers=max(1, len(self._proxies)))
         self._timeouts = dict.fromkeys(self._proxies, 0)
 
     @property

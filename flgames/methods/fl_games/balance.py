@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from flgames.core.gradients import shares_by_size
-from flgames.core.messages import Action, Form
+from flgames.core.messages import LARGEST, Action, Form
 from flgames.core.records import Balanced
 from flgames.core.server import Server
 from flgames.models.ensemble import BALANCE
@@ -68,7 +68,9 @@ def balance(server: Server) -> Balanced:
         point = _descended(risks, point, penalty)
         risks.at(point)
         gaps.append(risks.gap)
-    told = server.ask_all("doubt", Form(numbers=("variance",)), tuple(server.judged))
+    told = server.ask_all(
+        "doubt", Form(numbers=("variance",), between={"variance": (0, LARGEST)}), tuple(server.judged)
+    )
     errors = sorted(math.sqrt(float(each.numbers["variance"]) / server.judged[name]) for name, each in told.items())
     return Balanced(
         weights=dict(zip(server.clients, point[:players].tolist(), strict=True)),

@@ -41,7 +41,7 @@ class FLGamesClient(Client):
         self.phi_moves = 0
         self.sign = 0
         """Of what is contested, where samples are weighted."""
-        self._played = -1
+        self._played: Action | None = None
         parameters = list(self.predictor.parameters())
         self.optimiser = (
             architecture.optimiser(parameters)
@@ -64,8 +64,8 @@ class FLGamesClient(Client):
         where samples are weighted so that what is contested tells nothing.
         """
         own = self.known.buffers[self.site.name].current
-        if own.version != self._played:
-            # The first move, or the last one was lost on its way: what counts is what the others have seen.
+        if own is not self._played:
+            # The first move, or the last one was lost on its way, or bounded: what counts is what the others have seen.
             self.predictor.load_state_dict(own.weights)
         self.prepare(sign)
         steps = self._full_batch_steps if self.config.full_batch else self._mini_batch_steps
@@ -74,7 +74,7 @@ class FLGamesClient(Client):
         with torch_seed(self.site.seed, "move", self.site.name, self.moves):
             losses = steps(*self._ensemble(t, players))
         answer = self.moved(t, snapshot(self.predictor), sum(losses) / len(losses))
-        self._played = t
+        self._played = self.known.buffers[self.site.name].current
         return answer
 
     def moved(self, t: int, weights: Weights, loss: float) -> Answer:
@@ -259,7 +259,7 @@ class FLGamesClient(Client):
         self.moves = taken(state, "moves", int)
         self.phi_moves = taken(state, "phi_moves", int)
         self.optimiser.load_state_dict(taken(state, "optimiser", dict))
-        self._played = -1
+        self._played = None
         self.prepare(0)
         if self.known.phi is not None:  # weights are made of what phi gives
             self.representation.load_state_dict(self.known.phi.weights)

@@ -83,6 +83,13 @@ class FLGamesConfig(BaseModel):
         "the paper, so much that the ensemble is equally good at all training clients, whatever round ended the game.",
         json_schema_extra=GAME | LATER,
     )
+    player_clip: float = Field(
+        default=0.0,
+        ge=0,
+        description="Not in the paper, where a client may lie: how many times as far from its initial action as the "
+        "player in the middle is from its own a player may go. 0: any number of times (default).",
+        json_schema_extra=GAME | LATER,
+    )
     settle: Settle = Field(
         default="never",
         description="Not in the paper: weight samples so that what the clients disagree about tells nothing. Linear "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -15,10 +16,10 @@ import torch
 from flgames.core.client import Site
 from flgames.core.gradients import descend, gradient_form, losses_of
 from flgames.core.information import Buffer
-from flgames.core.messages import CONTESTED, HISTORY, MODEL, Action, Form, MomentForm
+from flgames.core.messages import CONTESTED, HISTORY, LARGEST, MODEL, SHARE, Action, Answer, Form, MomentForm
 from flgames.core.method import Method, Move, Together
 from flgames.core.records import Balanced, Finding
-from flgames.core.robust import merged
+from flgames.core.robust import clipped, merged
 from flgames.core.server import Server
 from flgames.core.state import State, taken
 from flgames.core.steps import make_optimiser
@@ -29,11 +30,15 @@ from flgames.methods.fl_games.memory import mean_action, mean_history, moved_tog
 from flgames.methods.fl_games.schedule import turn
 from flgames.methods.fl_games.settling import RELIED_ON, Told, disagreement
 from flgames.methods.fl_games.together import AllAtOnce
+from flgames.methods.heads import LEAST_VARIANCE, largest_effect
 from flgames.models.architecture import Architecture, Weights, initial_weights, snapshot
 from flgames.models.ensemble import PHI, Ensemble
 from flgames.models.linear import is_linear, linear_layer
 from flgames.models.standardise import FeatureScale, moments
 from flgames.seeds import torch_seed
+
+FEWEST = 3
+"""Players that must have moved for one to stand out."""
 
 
 class Game(Method):
@@ -119,14 +124,27 @@ class Game(Method):
         with torch_seed(0, "discarded"):
             layer = linear_layer(self.architecture.predictor())
         like = torch.zeros(1 if server.classes == 2 else server.classes, layer.in_features, dtype=torch.float64)
-        form = Form.of({"effects": like, "variances": like, "spread": like[0]})
+        largest = largest_effect(server.classes)
+        form = replace(
+            Form.of({"effects": like, "variances": like, "spread": like[0]}),
+            between={
+                "effects": (-largest, largest), "variances": (LEAST_VARIANCE, LARGEST), "spread": (0, LARGEST),
+            },
+        )  # fmt: skip
         told = [
             Told(answer.tensors["effects"], answer.tensors["variances"], answer.tensors["spread"], server.samples[name])
             for name, answer in server.ask_all("head", form).items()
         ]
         differing = disagreement(told)
         server.publish(Action(CONTESTED, 0, {"direction": differing.direction, "mean": differing.mean}))
-        answers = server.ask_all("rely", Form(numbers=("reliance", "along", "against")))
+        forms = {
+            name: Form(
+                numbers=("reliance", "along", "against"),
+                between={"reliance": SHARE, "along": (0, size), "against": (0, size)},
+            )
+            for name, size in server.samples.items()
+        }
+        answers = server.ask_all("rely", forms)
         by_size = server.shares(answers)
         relied = sum(float(answer.numbers["reliance"]) * by_size[name] for name, answer in answers.items())
         along, against = (sum(answer.numbers[way] for answer in answers.values()) for way in ("along", "against"))
@@ -135,7 +153,9 @@ class Game(Method):
         left: dict[str, dict[str, float]] = {"effective": {}, "judged": {}}
         if settled:
             self.sign = 1 if along >= against else -1
-            weighed = server.ask_all("weigh", Form(numbers=tuple(left)), sign=self.sign)
+            weighed = server.ask_all(
+                "weigh", Form(numbers=tuple(left), between=dict.fromkeys(left, SHARE)), sign=self.sign
+            )
             left = {each: {name: float(answer.numbers[each]) for name, answer in weighed.items()} for each in left}
             server.effective = {name: share for name, share in left["judged"].items() if name in server.judged}
         self.found = Finding(
@@ -169,10 +189,28 @@ class Game(Method):
         told |= {"sign": self.sign} if self.sign else {}
         answers = server.ask("respond", now.movers, self.predictor_form, **told)
         # All movers have answered the actions of the round before: only now do the others hear of theirs.
-        for player, answer in answers.items():
-            server.publish(Action(player, now.t, answer.tensors))
+        for player, action in self._bounded(server, seed, now.t, answers).items():
+            server.publish(action, by_author=action.weights is answers[player].tensors)
         self._publish_mean(server, now.t)
         return Move("predictors", losses_of(answers))
+
+    def _bounded(self, server: Server, seed: int, t: int, answers: Mapping[str, Answer]) -> dict[str, Action]:
+        """What movers played, with ``player_clip`` no further from where they began than others are from theirs.
+
+        That is a game whose players choose from a ball. The bound is set before others hear of an action, so what they
+        answer is what the ensemble has in it. To leave a player out of the ensemble only in the end would be another
+        thing: the others have answered it, and are wrong without it.
+        """
+        played = {player: Action(player, t, answer.tensors) for player, answer in answers.items()}
+        if not self.config.player_clip:
+            return played
+        current = {buffer.current.author: buffer.current for buffer in self._players(server)} | played
+        moved = {name: action for name, action in current.items() if action.version > 0}
+        if len(moved) < FEWEST:
+            return played
+        first = {name: initial_weights(self.architecture.predictor, seed, name) for name in moved}
+        bounded = clipped({name: each.weights for name, each in moved.items()}, self.config.player_clip, first)
+        return {name: replace(action, weights=bounded[name]) for name, action in played.items()}
 
     def _publish_mean(self, server: Server, t: int) -> None:
         """Of linear players others hear the mean; and that of their histories, where theirs is not the mean's own."""

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from flgames.core.client import Site
-from flgames.core.messages import CONTESTED, MODEL, Action, Form
+from flgames.core.messages import CONTESTED, MODEL, SHARE, Action, Form
 from flgames.core.method import Method, Move
 from flgames.core.records import Differs, Finding
 from flgames.core.server import Server
@@ -158,7 +158,14 @@ class Settled(Method):
     def _counts(self, server: Server, bins: int, sign: int = 1) -> tuple[Tensor, Tensor | None]:
         """``[client, bin, label]``, on samples that were trained on, and on those that were held back, if some were."""
         table = (torch.float64, torch.Size((bins, server.classes)))
-        told = server.ask("tabulate", server.clients, Form({"train": table, "judged": table}), sign=sign)
+        forms = {
+            name: Form(
+                {"train": table, "judged": table},
+                counts={"train": (size, size), "judged": (server.judged_by(name),) * 2},
+            )
+            for name, size in server.samples.items()
+        }
+        told = server.ask("tabulate", server.clients, forms, sign=sign)
         train = torch.stack([answer.tensors["train"] for answer in told.values()])
         back = [answer.tensors["judged"] for name, answer in told.items() if name in server.judged]
         return train, torch.stack(back) if server.holds_back and back else None
@@ -166,7 +173,7 @@ class Settled(Method):
     def _look(self, server: Server, differs: Difference, settled: bool, direction: Tensor) -> None:
         """What u tells at every client, and what weights leave of it."""
         numbers = ("told", "left", "effective", "judged")
-        told = server.ask("weigh", server.clients, Form(numbers=numbers))
+        told = server.ask("weigh", server.clients, Form(numbers=numbers, between=dict.fromkeys(numbers, SHARE)))
         by_name = {number: {name: float(each.numbers[number]) for name, each in told.items()} for number in numbers}
         self.found = Finding(
             settled=settled,

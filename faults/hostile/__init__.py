@@ -1,0 +1,1 @@
+"""A server and a site that want to do harm, over real federations."""
