@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from flgames.cli.commands.bench import bench
 from flgames.cli.commands.compare import compare
 from flgames.cli.commands.data import fetch, show
 from flgames.cli.commands.explain import explain_runs
@@ -77,6 +78,7 @@ def test_every_option_that_is_mentioned_exists() -> None:
         search,
         reproduce,
         report,
+        bench,
         explain_runs,
         job,
         predict,
