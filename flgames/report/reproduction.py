@@ -19,9 +19,10 @@ from flgames.paper.case import on
 from flgames.paper.experiments import Experiment
 from flgames.paper.scope import BENCHMARKS, LARGE, Scope
 from flgames.report import drawings
+from flgames.report.choosing import chosen
 from flgames.report.html.stored_pages import reproduction_page
 from flgames.report.lime import show_lime
-from flgames.report.lines import BEYOND, NOT_PLAYED, Line, csv_of, markdown
+from flgames.report.lines import NOT_PLAYED, Line, csv_of, markdown
 from flgames.report.real_reproduction import show_real
 from flgames.report.remarks import majority_shares, remarks
 from flgames.report.rows import reference_rows
@@ -59,7 +60,7 @@ COST = {"rounds": "rounds", "paper's rounds": "paper", "ratio": "ratio", "moves"
         "oscillation": "oscill."}  # fmt: skip
 """What a terminal shows, and what it is called there."""
 
-SHORT = {"within 2 sd": "within", NOT_PLAYED: "none", BEYOND: "none"}
+SHORT = {"within 2 sd": "within", NOT_PLAYED: "none"}
 
 
 def stem_of(experiment: Experiment, scope: Scope) -> str:
@@ -124,7 +125,8 @@ def _command(experiment: Experiment, scope: Scope) -> str:
 def _made(experiment: Experiment, scope: Scope, lines: Sequence[Line]) -> str:
     """From how many matches."""
     played, meant = sum(len(line.played) for line in lines), sum(len(line.case.seeds) for line in lines)
-    return f"Made by `{_command(experiment, scope)}` from {played} matches; the budget has {meant}."
+    waiting = sum(max(len(line.case.seeds) - len(line.played), 0) for line in lines)
+    return f"Made by `{_command(experiment, scope)}` from {played} matches; {waiting} of the budget's {meant} wait."
 
 
 def _notes(lines: Sequence[Line]) -> list[str]:
@@ -168,8 +170,21 @@ def _page(experiment: Experiment, scope: Scope, sections: dict[str, list[Line]])
             train = fmean(train for train, _ in constants) if constants else 0.0
             notes = [note for line in has for note in remarks([replace(line.row, title=line.label)], train)]
         listed = "".join(f"- {note}\n" for note in notes)
-        text += f"\n## {section}\n\n{markdown(cells, labels)}" + (f"\n{listed}" if notes else "")
-    return text
+        text += f"\n## {section}\n\n{_samples(its_lines)}\n\n{markdown(cells, labels)}" + (
+            f"\n{listed}" if notes else ""
+        )
+    return text + (chosen(lines) if experiment.searches else "")
+
+
+def _samples(lines: Sequence[Line]) -> str:
+    """How many images a section's matches were played on."""
+    sources = [planted(line.case.options) for line in lines]
+    trained = sorted({sum(source.sizes or source.available[:1]) for source in sources if source.available})
+    unseen = {source.available[1] for source in sources if source.available}
+    return (
+        f"Images: {' or '.join(f'{number:,}' for number in trained)} of the training clients together, "
+        f"{' or '.join(f'{number:,}' for number in sorted(unseen))} of the unseen client."
+    )
 
 
 def _brief(title: str, lines: Sequence[Line], columns: Mapping[str, str]) -> Table:
