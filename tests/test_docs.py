@@ -78,6 +78,7 @@ def test_every_option_that_is_mentioned_exists() -> None:
         search,
         reproduce,
         report,
+        bench,
         explain_runs,
         job,
         predict,

@@ -76,8 +76,9 @@
   });
   addEventListener("afterprint", () => { for (const each of opened) each.open = false; });
 
-  let drawing = Promise.resolve();
-  for (const figure of figures) drawing = drawing.then(() => draw(figure));
+  const pause = () => new Promise((go) => { setTimeout(go); }); // text is painted before the charts
+  let drawing = pause();
+  for (const figure of figures) drawing = drawing.then(() => draw(figure)).then(pause);
   drawing.then(() => { document.documentElement.dataset.ready = "true"; });
 
   if ("live" in document.body.dataset) {
