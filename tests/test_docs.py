@@ -86,7 +86,6 @@ def test_every_option_that_is_mentioned_exists() -> None:
         export,
         knobs_table,
         check,
-        bench,
     )
     known = {name.rstrip("_") for each in commands for name in each.__annotations__} | {"help", "list", "no_play"}
     mentioned = {option.replace("-", "_") for option in re.findall(r"`--([a-z][a-z-]+)", words)}
