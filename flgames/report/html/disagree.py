@@ -54,8 +54,7 @@ def disagreement(source: Source) -> Section | None:
             blocks.append(Notes([f"Columns and images are shown where the training clients' data are: {why}."]))
     if not blocks:
         return None
-    held_out = f": {source.match.holdout} held out" if source.match.holdout else ""
-    return Section(f"What the sites disagree about{held_out}", blocks)
+    return Section(f"What the sites disagree about{source.apart}", blocks)
 
 
 def _telling(source: Source) -> Iterator[Game]:

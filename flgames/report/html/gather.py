@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -60,11 +60,8 @@ class Source:
     match: Match
     """The first of its matches."""
     methods: list[Played] = field(default_factory=list)
-
-    @property
-    def title(self) -> str:
-        held_out = f", {self.match.holdout} held out" if self.match.holdout else ""
-        return f"{self.match.title}{held_out}"
+    apart: str = ""
+    """What tells its sections from those of other sources."""
 
     @cached_property
     def planted(self) -> Benchmark | None:
@@ -125,6 +122,10 @@ def gather(runs: Sequence[RunFolder]) -> Gathered:
             entry = games[0].match.entry
             title = f"{entry.title} ({names[run.path]})" if len(runs) > 1 else entry.title
             source.methods.append(Played(title, entry, games, run))
+    if len(sources) > 1:
+        sources = {
+            key: replace(each, apart=f": {each.match.holdout or each.match.title}") for key, each in sources.items()
+        }
     return Gathered(runs, list(sources.values()), damages)
 
 

@@ -39,9 +39,7 @@ def curves(source: Source) -> Section | None:
         says += f" Of long games about {most} rounds are drawn, evenly spread, and the chosen one."
     if several_seeds(begun):
         says += " A line a seed."
-    return Section(
-        f"Round by round{'' if source.match.holdout is None else f': {source.match.holdout} held out'}", blocks, says
-    )
+    return Section(f"Round by round{source.apart}", blocks, says)
 
 
 def _curve(method: Played, most: int) -> Chart:
@@ -182,7 +180,7 @@ def cost(source: Source) -> Section | None:
     ]
     if failures := _failures(begun):
         blocks.append(Notes(failures, "warning"))
-    return Section("Bytes and seconds", blocks)
+    return Section(f"Bytes and seconds{source.apart}", blocks)
 
 
 def _failures(methods: Sequence[Played]) -> list[str]:

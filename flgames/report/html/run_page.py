@@ -136,13 +136,12 @@ def _real(source: Source) -> Told:
     several = len(unseen) > 1
     how = "mean over unseen clients with its 95% interval" if several else "with 95% intervals (Wilson's)"
     table = unseen_table(
-        f"{source.title}: accuracies in %, {how if unseen else 'nobody was held out'}", methods, _rounds(ended)
+        f"{source.match.title}: accuracies in %, {how if unseen else 'nobody was held out'}", methods, _rounds(ended)
     )
     said: list[Sentence] = []
     complete = [method for method in ended if len(method.results) == len(method.games)]
     for run in dict.fromkeys(method.run for method in complete):
         said += of_real(source.match, [(method.entry, method.results) for method in complete if method.run is run])
-    held_out = f": {source.match.holdout} held out" if source.match.holdout else ""
     blocks: list[Block] = [
         clients_table(
             "Accuracies in %, with Wilson's 95% intervals",
@@ -152,7 +151,7 @@ def _real(source: Source) -> Told:
     ]
     if chart := unseen_chart("Accuracy at unseen clients", methods):
         blocks.insert(0, chart)
-    section = Section(f"{'Unseen clients' if unseen else 'Clients'}{held_out}", blocks)
+    section = Section(f"{'Unseen clients' if unseen else 'Clients'}{source.apart}", blocks)
     return _real_headline(methods), [table], [section], said
 
 
