@@ -1,7 +1,7 @@
 """The reports of the documentation's gallery, made anew: `make gallery` writes them into build/gallery.
 
 Two are made of the committed matches, and `make docs` makes these alone (``--stored``). The third plays a game on scans
-that it draws, which takes long.
+that it draws, as docs/own-data.md does, which takes some minutes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,6 @@ FARS, MNIST, SCANS = "fars.html", "colored-mnist.html", "scans.html"
 
 METHODS = "fedavg,parallel-f-fl-games-smooth,balanced,settled,no-shortcut-oracle"
 
-SHORT = ("--side", "16", "--against-rounds", "20")
-"""Small pictures, and few rounds of FedAvg, which are enough for it."""
-
 
 def main(stored: bool) -> None:
     GALLERY.mkdir(parents=True, exist_ok=True)
@@ -37,7 +34,7 @@ def main(stored: bool) -> None:
             return
         scans = Path(folder) / "scans"
         subprocess.run([sys.executable, ROOT / "examples" / "make_scans.py", scans], check=True)
-        _flgames("play", "--data", scans, "--holdout", "hospital-c", *SHORT, "--out", Path(folder) / "run")
+        _flgames("play", "--data", scans, "--holdout", "hospital-c", "--out", Path(folder) / "run")
         _keep(Path(folder) / "run" / "report.html", SCANS)
 
 
