@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-faults docs lint bench data clean
+.PHONY: demo test test-faults docs gallery lint bench data clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -21,7 +21,11 @@ test: lint  ## lint, types and tests
 test-faults: $(STAMP)  ## kill parts of real federations, and see what becomes of the game: up to 12 minutes
 	$(BIN)/python -m pytest -n 2 --dist loadgroup faults $(FAULTS)
 
+gallery: $(STAMP)  ## the reports that the documentation shows, into build/gallery; it plays a game on drawn scans, which takes long
+	$(BIN)/python site_gallery.py
+
 docs: $(STAMP)  ## build the documentation site into build/site; a warning is an error
+	$(BIN)/python site_gallery.py --stored
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 lint: $(STAMP)  ## style, types, layers, and what nobody uses

@@ -1,4 +1,4 @@
-"""What the documentation site needs beyond its pages: the committed results, and links that lead out of docs/."""
+"""What the documentation site needs beyond its pages: results, the gallery, and links that lead out of docs/."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent
+GALLERY = ROOT / "build" / "gallery"
+"""What `make gallery` has made; a site without them has their names."""
 SHOWN = (".png", ".csv", ".md")
 OUT_OF_DOCS = re.compile(r"(!?)\[([^\]]*)\]\(\.\./([^)#]*)(#[^)]*)?\)")
 """A link such as [the table](../results/table.md), which GitHub follows and a site can't."""
@@ -19,6 +21,8 @@ def on_files(files: Files, config: Any) -> Files:
     for path in sorted((ROOT / "results").iterdir()):
         if path.suffix in SHOWN:
             files.append(File.generated(config, f"evidence/{path.name}", abs_src_path=str(path)))
+    for path in sorted(GALLERY.glob("*.html")):
+        files.append(File.generated(config, f"gallery/{path.name}", abs_src_path=str(path)))
     return files
 
 
@@ -29,6 +33,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         picture, text, target, _ = link.groups()
         if target.startswith("results/") and target.endswith(SHOWN):
             return f"{picture}[{text}](evidence/{target.removeprefix('results/')})"
+        if target.startswith("build/gallery/") and (ROOT / target).exists():
+            return f"[{text}](gallery/{Path(target).name})"
         return text
 
     return OUT_OF_DOCS.sub(mended, markdown)

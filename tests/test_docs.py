@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from flgames.cli.commands.bench import bench
 from flgames.cli.commands.compare import compare
 from flgames.cli.commands.data import fetch, show
 from flgames.cli.commands.explain import explain_runs
@@ -19,6 +20,7 @@ from flgames.cli.commands.knobs import knobs_table
 from flgames.cli.commands.model import evaluate, export, predict
 from flgames.cli.commands.nvflare import job
 from flgames.cli.commands.play import play
+from flgames.cli.commands.report import report
 from flgames.cli.commands.reproduce import reproduce
 from flgames.cli.commands.search import search
 from flgames.cli.commands.site import check
@@ -75,6 +77,8 @@ def test_every_option_that_is_mentioned_exists() -> None:
         compare,
         search,
         reproduce,
+        report,
+        bench,
         explain_runs,
         job,
         predict,

@@ -16,6 +16,7 @@ from flgames.cli.commands.knobs import knobs_table
 from flgames.cli.commands.model import evaluate, export, predict
 from flgames.cli.commands.nvflare import nvflare
 from flgames.cli.commands.play import play
+from flgames.cli.commands.report import report
 from flgames.cli.commands.reproduce import reproduce
 from flgames.cli.commands.search import search
 from flgames.cli.commands.site import site
@@ -33,6 +34,7 @@ app.command(cls=BareOptions)(play)
 app.command()(predict)
 app.command()(evaluate)
 app.command()(export)
+app.command()(report)
 app.command()(compare)
 app.command()(search)
 app.command()(reproduce)

@@ -44,3 +44,6 @@ class Callback:
 
     def on_end(self, result: GameResult) -> None:
         """The game has ended."""
+
+    def on_report(self, folder: Path) -> None:
+        """All games of a run have ended, and its figures and its page are in this folder; of `flgames play` only."""

@@ -57,7 +57,8 @@ class ExportedModel(nn.Module):
     ) -> None:
         """As ONNX, for any number of samples at a time; words of tables are taken as they are.
 
-        ``input_shape`` is that of raw inputs. Its metadata name classes and, of tables, columns.
+        ``input_shape`` is that of raw inputs. Its metadata tell classes, preprocessing, temperature and, of tables,
+        columns: each as JSON.
         """
         try:
             import onnxscript  # noqa: F401
@@ -75,7 +76,11 @@ class ExportedModel(nn.Module):
                 external_data=False,
                 verbose=False,
             )
-        told: dict[str, object] = {"classes": list(classes)}
+        told: dict[str, object] = {
+            "classes": list(classes),
+            "preprocessing": preprocessing(layout),
+            TEMPERATURE: float(self.temperature),
+        }
         if layout is not None and layout.columns:
             take_words(path, layout)
             words = word_columns(layout)
@@ -93,6 +98,15 @@ class ExportedModel(nn.Module):
         """The weights alone: players, phi, the preprocessing and the temperature."""
         named = self.ensemble.tensors() | {f"ready/{name}": tensor for name, tensor in snapshot(self.ready).items()}
         path.write_bytes(safetensors.torch.save(named | {TEMPERATURE: self.temperature.reshape(1)}))
+
+
+def preprocessing(layout: Layout | None) -> str:
+    """What a model takes, and what it does with it by itself, in a sentence."""
+    if layout is None:
+        return "None: inputs are images as the benchmark paints them, numbers from 0 to 1."
+    if layout.kind == "images":
+        return "Inside the model: inputs are pixels as they are in the files, resized to the input's height and width."
+    return "Inside the model: inputs are cells as they come, with NaN where one is empty."
 
 
 @contextmanager

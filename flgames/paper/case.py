@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from flgames.data.benchmarks.options import RENDERED, SPRITES_OF, BenchmarkOptions
+from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.paper import printed
 from flgames.runs.compare import drawn
 from flgames.runs.entries import entry
@@ -41,9 +41,8 @@ class Case:
 
 
 def on(benchmark: str, **options: object) -> BenchmarkOptions:
-    """A benchmark with these options. Sprites are rendered: the matches that are committed were played on those."""
-    sprites = {"sprites": RENDERED} if benchmark == SPRITES_OF else {}
-    return BenchmarkOptions.model_validate({"benchmark": benchmark} | sprites | options)
+    """A benchmark with these options."""
+    return BenchmarkOptions.model_validate({"benchmark": benchmark} | options)
 
 
 def games(options: BenchmarkOptions, *variants: str) -> Iterator[tuple[str, Entry]]:

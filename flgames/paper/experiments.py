@@ -31,6 +31,8 @@ class Experiment:
     """Whether it is a picture of the benchmarks themselves."""
     draws_settling: bool = False
     """Whether it is a picture of how a game is settled, which is played for it."""
+    searches: bool = False
+    """Whether it is a search for a setting, which training clients choose: "all" leaves it out, as it fills no cell."""
     is_real: bool = False
     """Whether it is about real sites, and so ours: the paper has none."""
 
@@ -48,7 +50,7 @@ EXPERIMENTS = {
     for each in (
         Experiment(
             "table-accuracy",
-            "Four baselines and eight variants on four benchmarks",
+            "Four baselines and eight variants on four benchmarks, and ours",
             "does the game work on an unseen client where baselines fail?",
             "main_table:accuracy",
         ),
@@ -68,14 +70,28 @@ EXPERIMENTS = {
             "table-initialisation",
             "V-FL Games with weights that start otherwise",
             "does it matter how weights start, which the paper does not say?",
-            "main_table:initialisation",
+            "v_games:initialisation",
         ),
         Experiment(
             "table-phi",
             "V-FL Games with a representation that hardly moves",
             "is it phi that keeps the shortcut?",
-            "main_table:representation",
+            "v_games:representation",
         ),
+        Experiment(
+            "table-v-search",
+            "V-FL Games: the search for one setting",
+            "is there one that training clients would choose, and that works everywhere?",
+            "v_games:search",
+            searches=True,
+        ),
+        Experiment(
+            "table-memorised",
+            "FedBN and FedProx, trained until they have memorised",
+            "are the paper's figures memorisation?",
+            "controls:memorised",
+        ),
+        Experiment("table-sprites", "Few sprites and all", "what do more sprites change?", "controls:sprites"),
         Experiment("table-classes", "More classes", "does it work with 5 and 10 classes?", "grids:classes"),
         Experiment("table-clients", "More clients", "does it work with 2 to 10 clients?", "grids:clients"),
         Experiment("figure-clients", "Cost against clients", "what do more clients cost?", "grids:clients"),
@@ -135,6 +151,11 @@ EXPERIMENTS = {
         ),
     )
 }
+
+
+def everything() -> list[Experiment]:
+    """All but searches, which are played only when they are asked for by name."""
+    return [each for each in EXPERIMENTS.values() if not each.searches]
 
 
 def experiment(name: str) -> Experiment:

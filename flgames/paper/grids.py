@@ -17,9 +17,6 @@ CLIENTS: dict[str, dict[str, object]] = {
 }
 """The paper's rows, and what each means here."""
 
-ENDS = ("2", "10")
-"""The rows that the budget has for the two larger benchmarks."""
-
 VARIANT = "f-fl-games"
 
 
@@ -45,7 +42,7 @@ def clients(scope: Scope) -> list[Case]:
             {"method": each.title, "clients": number},
             options,
             each,
-            scope.first(0 if benchmark in LARGE and number not in ENDS else 2),
+            scope.first(1 if benchmark in LARGE else 2),
             printed.with_clients(benchmark, schedule, number),
         )
         for benchmark in scope.of(BENCHMARKS)

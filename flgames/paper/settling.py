@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flgames.data.benchmarks.options import BenchmarkOptions
-from flgames.models.networks import MLP
 from flgames.paper.case import Case, on
+from flgames.paper.controls import perceptron_oracle
 from flgames.paper.scope import Scope
 from flgames.runs.entries import entry
 from flgames.runs.entry import Entry
@@ -82,10 +82,10 @@ def _cifar(scope: Scope) -> Iterator[Case]:
 
 def _dsprites(scope: Scope) -> Iterator[Case]:
     """With convolutions, and what the paper's perceptron could learn."""
-    options = on("colored-dsprites", sprites="published")
+    options = on("colored-dsprites")
     oracle = entry(NO_SHORTCUT, options)
-    perceptron = oracle.model_copy(update={"network": MLP(), "title": f"{oracle.title}, the paper's MLP"})
-    yield from _cases("two", options, [entry(SETTLED, options), oracle, perceptron], scope.first(FEW_SEEDS))
+    entries = [entry(SETTLED, options), oracle, perceptron_oracle(oracle)]
+    yield from _cases("two", options, entries, scope.first(FEW_SEEDS))
 
 
 CASES = {

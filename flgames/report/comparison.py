@@ -16,6 +16,7 @@ from rich.console import Console
 from flgames.data.benchmarks.registry import planted
 from flgames.evaluation.profile import InvarianceProfile
 from flgames.files import write_atomically
+from flgames.report.html.stored_pages import planted_page
 from flgames.report.plots import COLOURS, GREY, UNSEEN, save
 from flgames.report.remarks import majority_shares, remarks
 from flgames.report.rows import ACCURACY, COST, Row, csv_table, long_table, markdown_table, reference_rows, row_of
@@ -50,6 +51,9 @@ def show(comparison: Comparison, store: Store, console: Console) -> None:
     write_atomically(files[1], csv_table(table))
     draw_table(files[2], f"{source.title}, {seeds}", table)
     draw_profiles(files[3], f"{source.title}, {seeds}: invariance profiles", table, list(source.flips.values()))
+
+    page = stem.with_name(stem.name + ".html")
+    files.append(planted_page(page, f"{source.title}, {seeds}", table, source, notes, comparison.command))
 
     console.print(long_table(table, title, ACCURACY))
     console.print(long_table(table, "what it took", COST))

@@ -11,6 +11,14 @@ STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.
 """Of a 95% interval, by the number of draws; more draws come near to 2."""
 
 
+def half_interval(values: Sequence[float]) -> float:
+    """Half of the 95% interval of a mean, by Student's t; of one value nobody knows."""
+    n = len(values)
+    if n < 2 or any(map(math.isnan, values)):
+        return math.nan
+    return STUDENT.get(n, 1.96 + 2.4 / n) * stdev(values) / math.sqrt(n)
+
+
 @dataclass(frozen=True)
 class Difference:
     """Between two methods, draw by draw."""
@@ -24,10 +32,7 @@ class Difference:
     @property
     def half(self) -> float:
         """Of the 95% interval of the mean, by Student's t; of one draw nobody knows."""
-        n = len(self.values)
-        if n < 2 or any(map(math.isnan, self.values)):
-            return math.nan
-        return STUDENT.get(n, 1.96 + 2.4 / n) * stdev(self.values) / math.sqrt(n)
+        return half_interval(self.values)
 
     @property
     def is_ahead(self) -> bool:

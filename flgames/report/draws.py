@@ -205,6 +205,13 @@ def show(comparison: Comparison, store: Store, console: Console) -> None:
         draw(files[2], [table])
     else:
         files.pop()
+    from flgames.report.html.stored_pages import draws_page
+
+    results = {title: [played(store, match) for match in its] for (_, title), its in matches.items()}
+    page = stem.with_name(stem.name + ".html")
+    files.append(
+        draws_page(page, f"Comparison on {source.title}", table.title, {"all": table}, results, comparison.command)
+    )
     for each in table.terminal():
         console.print(each)
     for file in files:

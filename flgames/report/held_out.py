@@ -190,6 +190,10 @@ def show(comparison: OwnComparison, store: Store, console: Console) -> None:
     write_atomically(files[0], f"{table.title}\n{LEGEND}\n{table.markdown()}" + (f"\n{verdict}\n" if verdict else ""))
     write_atomically(files[1], table.csv())
     draw(files[2], table)
+    from flgames.report.html.stored_pages import held_out_page
+
+    results = {entry.title: [played(store, match) for match in its] for entry, its in comparison.by_entry()}
+    files.append(held_out_page(stem.with_name(stem.name + ".html"), table, results, verdict, comparison.command))
     for each in table.terminal(console):
         console.print(each)
     if len(table.clients) > MOST_SHOWN:

@@ -20,7 +20,6 @@ from flgames.runs.result import StoredMatch
 from flgames.runs.store import Store
 
 NOT_PLAYED = "not played yet"
-BEYOND = "beyond the budget"
 
 MOST_SEEDS = 10
 """Seeds from 0 on that a line is made of, if they have been played, whatever the budget has for it."""
@@ -38,7 +37,7 @@ class Line:
 
     @classmethod
     def of(cls, case: Case, store: Store) -> Line:
-        seeds = range(max(MOST_SEEDS, len(case.seeds)))
+        seeds = case.seeds if case.seeds.start else range(max(MOST_SEEDS, len(case.seeds)))
         return cls(case, [played for played in map(store.read, replace(case, seeds=seeds).matches()) if played])
 
     @cached_property
@@ -114,7 +113,7 @@ class Line:
         labels = dict(self.case.labels)
         printed = {"paper": str(self.case.paper or ""), "paper's rounds": _number(self.case.paper_rounds, ".0f")}
         if not self.played:
-            return labels | {"seeds": NOT_PLAYED if self.case.seeds else BEYOND} | printed
+            return labels | {"seeds": NOT_PLAYED} | printed
         least = "≥ " if self.unstopped else ""
         return labels | self.row.cells() | {"method": labels.get("method", "")} | printed | {
             "seeds": str(len(self.played)),

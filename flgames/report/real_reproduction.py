@@ -13,6 +13,8 @@ from flgames.paper.experiments import Experiment
 from flgames.paper.real import GROUP
 from flgames.paper.scope import Scope
 from flgames.report.draws import LEGEND, DrawsTable, csv_of, draw
+from flgames.report.draws import played as played_
+from flgames.report.html.stored_pages import draws_page
 from flgames.runs.match import Match
 from flgames.runs.store import Store
 
@@ -44,6 +46,9 @@ def show_real(experiment: Experiment, scope: Scope, store: Store, console: Conso
     write_atomically(files[0], text)
     write_atomically(files[1], csv_of([row for name, table in tables.items() for row in table.csv(group=name)]))
     draw(files[2], [tables[name] for name in ([*drawn, "all draws"] if len(drawn) > 1 else tables)])
+    results = {key[1]: [played_(store, match) for match in its] for key, its in _joined(list(played.values())).items()}
+    command = f"flgames reproduce {experiment.name}"
+    files.append(draws_page(stem.with_suffix(".html"), experiment.title, title, tables, results, command))
     for table in tables.values():
         for each in table.terminal():
             console.print(each)
@@ -69,4 +74,4 @@ def _titled(name: str, methods: Methods) -> str:
 
 
 def _joined(groups: Sequence[Methods]) -> Methods:
-    return {method: [match for group in groups for match in group[method]] for method in groups[0]}
+    return {method: [match for group in groups for match in group.get(method, ())] for method in groups[0]}

@@ -19,8 +19,10 @@ from flgames.paper.case import on
 from flgames.paper.experiments import Experiment
 from flgames.paper.scope import BENCHMARKS, LARGE, Scope
 from flgames.report import drawings
+from flgames.report.choosing import chosen
+from flgames.report.html.stored_pages import reproduction_page
 from flgames.report.lime import show_lime
-from flgames.report.lines import BEYOND, NOT_PLAYED, Line, csv_of, markdown
+from flgames.report.lines import NOT_PLAYED, Line, csv_of, markdown
 from flgames.report.real_reproduction import show_real
 from flgames.report.remarks import majority_shares, remarks
 from flgames.report.rows import reference_rows
@@ -58,7 +60,7 @@ COST = {"rounds": "rounds", "paper's rounds": "paper", "ratio": "ratio", "moves"
         "oscillation": "oscill."}  # fmt: skip
 """What a terminal shows, and what it is called there."""
 
-SHORT = {"within 2 sd": "within", NOT_PLAYED: "none", BEYOND: "none"}
+SHORT = {"within 2 sd": "within", NOT_PLAYED: "none"}
 
 
 def stem_of(experiment: Experiment, scope: Scope) -> str:
@@ -100,8 +102,36 @@ def show(experiment: Experiment, scope: Scope, store: Store, console: Console) -
         files += show_lime(stem, here, store, console)
         if len(here) < len(lines):
             console.print("Models that are not on this machine are not explained.", style="yellow")
+    if drawn:
+        files.append(
+            reproduction_page(
+                stem.with_suffix(".html"),
+                experiment.title,
+                experiment.asks,
+                _made(experiment, scope, lines).replace("`", ""),
+                sections,
+                _notes(drawn),
+                _command(experiment, scope),
+            )
+        )
     for file in files:
         console.print(str(file), soft_wrap=True)
+
+
+def _command(experiment: Experiment, scope: Scope) -> str:
+    return f"flgames reproduce {experiment.name}" + (" --quick" if scope.quick else "")
+
+
+def _made(experiment: Experiment, scope: Scope, lines: Sequence[Line]) -> str:
+    """From how many matches."""
+    played, meant = sum(len(line.played) for line in lines), sum(len(line.case.seeds) for line in lines)
+    waiting = sum(max(len(line.case.seeds) - len(line.played), 0) for line in lines)
+    return f"Made by `{_command(experiment, scope)}` from {played} matches; {waiting} of the budget's {meant} wait."
+
+
+def _notes(lines: Sequence[Line]) -> list[str]:
+    """What must be said beside lines that were played."""
+    return [note for line in lines for note in remarks([replace(line.row, title=f"{line.section}, {line.label}")], 0.0)]
 
 
 def _datasets(scope: Scope) -> list[Benchmark]:
@@ -125,10 +155,8 @@ def _constants(lines: Sequence[Line]) -> list[tuple[float, float]]:
 
 def _page(experiment: Experiment, scope: Scope, sections: dict[str, list[Line]]) -> str:
     lines = [line for its_lines in sections.values() for line in its_lines]
-    played, meant = sum(len(line.played) for line in lines), sum(len(line.case.seeds) for line in lines)
     title = f"# {experiment.title}" + (" (quick version: embedded digits, one seed)" if scope.quick else "")
-    command = f"flgames reproduce {experiment.name}" + (" --quick" if scope.quick else "")
-    made = f"Made by `{command}` from {played} matches; the budget has {meant}."
+    made = _made(experiment, scope, lines)
     text = f"{title}\n\nThe question: {experiment.asks} {made}\n{LEGEND}"
     for section, its_lines in sections.items():
         cells = [line.cells() for line in its_lines]
@@ -142,8 +170,21 @@ def _page(experiment: Experiment, scope: Scope, sections: dict[str, list[Line]])
             train = fmean(train for train, _ in constants) if constants else 0.0
             notes = [note for line in has for note in remarks([replace(line.row, title=line.label)], train)]
         listed = "".join(f"- {note}\n" for note in notes)
-        text += f"\n## {section}\n\n{markdown(cells, labels)}" + (f"\n{listed}" if notes else "")
-    return text
+        text += f"\n## {section}\n\n{_samples(its_lines)}\n\n{markdown(cells, labels)}" + (
+            f"\n{listed}" if notes else ""
+        )
+    return text + (chosen(lines) if experiment.searches else "")
+
+
+def _samples(lines: Sequence[Line]) -> str:
+    """How many images a section's matches were played on."""
+    sources = [planted(line.case.options) for line in lines]
+    trained = sorted({sum(source.sizes or source.available[:1]) for source in sources if source.available})
+    unseen = {source.available[1] for source in sources if source.available}
+    return (
+        f"Images: {' or '.join(f'{number:,}' for number in trained)} of the training clients together, "
+        f"{' or '.join(f'{number:,}' for number in sorted(unseen))} of the unseen client."
+    )
 
 
 def _brief(title: str, lines: Sequence[Line], columns: Mapping[str, str]) -> Table:

@@ -9,11 +9,12 @@ from rich.console import Console
 from flgames.data.benchmarks.benchmark import Benchmark
 from flgames.data.benchmarks.registry import benchmark
 from flgames.files import write_atomically, write_json
+from flgames.report.html.run_page import write_report
 from flgames.report.plots import draw_curves, draw_profile
-from flgames.report.real import say_findings, summarise_real
-from flgames.report.remarks import majority_shares, remarks
+from flgames.report.real import summarise_real
+from flgames.report.remarks import majority_shares
 from flgames.report.rows import ACCURACY, long_table, markdown_table, reference_rows, row_of, transposed_table
-from flgames.runs.evidence import chose
+from flgames.report.sentences import of_planted, say
 from flgames.runs.folder import GameFolder, RunFolder
 
 MANY = 3
@@ -45,19 +46,14 @@ def summarise(run: RunFolder, console: Console) -> None:
     draw_profile(run.path / "profile.png", f"{source.title}: invariance profile", rows, list(source.flips.values()))
 
     console.print(transposed_table(table, title) if len(rows) < MANY else long_table(table, title, ACCURACY))
-    for entry, row in zip(entries, rows, strict=True):
-        for result in row.played:
-            for remark in chose(entry, result) if settings.seeds == 1 else ():
-                console.print(remark, soft_wrap=True)
-            say_findings(result, console)
-    for remark in remarks(rows, fmean(train for train, _ in constants)):
-        console.print(remark, style="yellow")
+    say(of_planted(entries, rows, fmean(train for train, _ in constants), settings.seeds), console)
     for name in ("curves.png", "profile.png"):
         console.print(f"{run.path / name}", soft_wrap=True)
     console.print(f"run folder: {run.path.resolve()}", soft_wrap=True, style="bold")
 
 
 def write_summary(run: RunFolder) -> None:
-    """The same where nobody looks on: what would be printed is in summary.txt."""
+    """The same where nobody looks on: what would be printed is in summary.txt, beside the page."""
     with open(run.path / "summary.txt", "w") as file:
         summarise(run, Console(file=file, width=100))
+    write_report([run])

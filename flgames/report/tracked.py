@@ -1,10 +1,13 @@
-"""A run that others follow: every game of it in TensorBoard."""
+"""Runs that others follow: whoever is told of every game, round by round, and of the page in the end."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Self
+
 from flgames.core.callbacks import Callback, GameInfo
 from flgames.core.records import GameResult, RoundRecord
-from flgames.core.tensorboard import TensorBoard
+from flgames.core.tensorboard import TensorBoard, check_tensorboard
 from flgames.runs.folder import RunFolder
 from flgames.runs.result import Result
 from flgames.runs.runner import info_of
@@ -12,29 +15,60 @@ from flgames.runs.runner import info_of
 FOLDER = "tensorboard"
 
 
-class Tracked(Callback):
-    """Writes every game into RUN/tensorboard, a folder each, and the figures of the run into one of their own.
+class Tracker(Callback):
+    """Follows a whole run. It is made before the first round, and closed whatever happens: use as a context manager.
 
-    Of a run that goes on, what was played before is written again: it may not have been tracked. Use as a context
-    manager.
+    Of a run that goes on, it is told again of what was played before: it may not have been there.
     """
 
     def __init__(self, run: RunFolder) -> None:
         self.run = run
-        self._boards = {"run": self._board("run")}
-        self._game = self._boards["run"]
-        for match, folder in run.games() if run.is_planned else []:
+        self.remarks: list[str] = []
+        """What a person should know in the end."""
+
+    @staticmethod
+    def check() -> None:
+        """Refuse to begin what could not be tracked."""
+
+    @property
+    def where(self) -> str:
+        """Where it writes, or the command that shows it."""
+        raise NotImplementedError
+
+    def close(self, ended: bool) -> None:
+        """Nothing more will be told."""
+
+    def __enter__(self) -> Self:
+        for match, folder in self.run.games() if self.run.is_planned else []:
             if records := folder.measures():
                 self.on_start(info_of(match, folder))
                 for record in records:
                     self.on_round(record)
             if folder.has_ended:
                 self.on_end(folder.result())
-
-    def __enter__(self) -> Tracked:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.close(ended=kind is None)
+
+
+class TensorBoardRun(Tracker):
+    """Writes every game into RUN/tensorboard, a folder each, and the figures of the run into one of their own."""
+
+    def __init__(self, run: RunFolder) -> None:
+        super().__init__(run)
+        self._boards = {"run": self._board("run")}
+        self._game = self._boards["run"]
+
+    @staticmethod
+    def check() -> None:
+        check_tensorboard()
+
+    @property
+    def where(self) -> str:
+        return f"tensorboard --logdir {self.run.path / FOLDER}"
+
+    def close(self, ended: bool) -> None:
         for each in self._boards.values():
             each.close()
 
@@ -53,9 +87,8 @@ class Tracked(Callback):
         if isinstance(result, Result) and result.unseen is not None:
             self._game.unseen(result.unseen, result.chosen_round)
 
-    def add_pictures(self) -> None:
-        """Of a run whose games have ended."""
-        for path in sorted(self.run.path.glob("*.png")):
+    def on_report(self, folder: Path) -> None:
+        for path in sorted(folder.glob("*.png")):
             self._boards["run"].picture(path.stem, path)
 
     def _board(self, name: str) -> TensorBoard:

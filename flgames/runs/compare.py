@@ -9,6 +9,7 @@ from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.registry import benchmark
 from flgames.data.benchmarks.sites import Sites
 from flgames.errors import Diverged, UserError
+from flgames.runs.command import compare_command
 from flgames.runs.entries import default_names, entry
 from flgames.runs.entry import Entry
 from flgames.runs.match import Match
@@ -55,6 +56,15 @@ class Comparison:
     def matches(self) -> list[Match]:
         """All of them, in playing order: every method has played a seed before the next one begins."""
         return in_turns(self.by_entry())
+
+    @property
+    def command(self) -> str:
+        """What is typed to have it."""
+        given = self.options.model_dump(exclude_defaults=True, exclude={"benchmark"})
+        seeds = {"seeds": len(self.seeds)} if self.states is None else {"draws": len(self.seeds), "states": self.states}
+        first = {"seed": self.seeds.start} if self.seeds.start else {}
+        methods = {} if self.methods == default_names(self.options) else {"methods": self.methods}
+        return compare_command([self.options.benchmark], given | methods | seeds | first)
 
     @property
     def label(self) -> str:

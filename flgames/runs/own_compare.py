@@ -15,6 +15,7 @@ from flgames.data.own.source import OwnOptions, surveys_of
 from flgames.data.own.survey import Survey
 from flgames.errors import UserError
 from flgames.runs.baselines import ALL, ON_IMAGES, ON_OWN_DATA, UNDECLARED
+from flgames.runs.command import compare_command
 from flgames.runs.compare import called, in_turns, spelled
 from flgames.runs.entries import ours, own_baseline, perceptrons
 from flgames.runs.entry import Entry
@@ -108,6 +109,14 @@ class OwnComparison:
     def matches(self) -> list[Match]:
         """All of them, in playing order."""
         return in_turns(self.by_entry())
+
+    @property
+    def command(self) -> str:
+        """What is typed to have it."""
+        methods = tuple(each.slug for each in self.entries)
+        named = {} if methods == own_names(self.holdouts()[0].layout.kind) else {"methods": methods}
+        first = {"seed": self.seeds.start} if self.seeds.start else {}
+        return compare_command([], {**self.told, **named, "seeds": len(self.seeds), **first})
 
     @property
     def label(self) -> str:

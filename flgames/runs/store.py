@@ -37,6 +37,10 @@ class Store:
             return read_stored(path)
         return None
 
+    def has(self, match: Match) -> bool:
+        """Whether a match has been played, here or elsewhere."""
+        return any((self.root / "runs" / match.options.benchmark).glob(f"*-{match.key}.json"))
+
     def find(self, match: Match) -> Result | None:
         """The result of a match that has been played."""
         played = self.read(match)

@@ -233,8 +233,8 @@ def test_a_wrong_value_is_not_blamed_on_the_environment(arguments: tuple[str, ..
         ("memroy = 5", "game.toml: 'memroy'. Did you mean 'memory'?"),
         ('memory = "five"', "--memory should be a valid integer"),
         ("memory: 5", "game.toml is not TOML"),
-        ('track = "paper"', "--track should be 'tensorboard'; paper was given."),
-        ("track = [1]", "--track should be 'tensorboard'; [1] was given."),
+        ('track = "paper"', "--track should be 'tensorboard' or 'mlflow'; paper was given."),
+        ("track = [1]", "--track should be 'tensorboard' or 'mlflow'; [1] was given."),
         ('trak = "tensorboard"', "game.toml: 'trak'. Did you mean 'track'?"),
     ],
 )

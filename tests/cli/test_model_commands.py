@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import runpy
+import subprocess
+import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -169,17 +171,84 @@ def test_a_tracked_run_can_be_read_back(by: str, trials: tuple[Path, Path], tmp_
     assert whole.Tags()["images"] == ["curves", "unseen"]
 
 
-def test_the_onnx_example_says_what_predict_says(
-    scans: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_mlflow_has_settings_measures_page_and_model(
+    trials: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    data, _ = trials
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file://{tmp_path / 'store'}")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    out = tmp_path / "run"
+    command = ("play", "--data", data, "--target", "sick", "--holdout", "c", "--rounds", 3, "--against", "none")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of MLflow's own
+        result = run(*command, "--track", "mlflow", "--threads", 1, "--out", out)
+        assert result.exit_code == 0, result.output
+        assert f"MLflow: file://{tmp_path / 'store'}" in result.output
+        client = mlflow.MlflowClient()
+        kept = json.loads((out / "mlflow.json").read_text())
+        whole = client.get_run(kept["run"])
+        assert whole.data.params["rounds"] == "3"
+        assert whole.info.status == "FINISHED"
+        assert {"report.html", "curves.png"} <= {each.path for each in client.list_artifacts(kept["run"])}
+        (game,) = kept["games"].values()
+        told = [each.value for each in client.get_metric_history(game, "train/accuracy")]
+        measures = (out / "f-fl-games-smooth/seed-0/measures.jsonl").read_text().splitlines()
+        assert told == pytest.approx([json.loads(line)["accuracy"] for line in measures])
+        (version,) = client.search_model_versions("name='flgames-own-data-f-fl-games-smooth'")
+        signature = mlflow.models.get_model_info(f"models:/{version.name}/{version.version}").signature
+    assert signature.outputs.input_names() == ["probabilities"]
+
+
+def test_mlflow_that_is_not_there_is_said_before_the_first_round(
+    trials: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    result = run("play", "--data", trials[0], "--target", "sick", "--track", "mlflow", "--out", tmp_path / "run")
+    assert result.exit_code == 2
+    assert "MLflow can't be used at http://127.0.0.1:9" in result.output
+    assert not (tmp_path / "run").exists()
+
+
+def test_hugging_face_reads_the_card(scans: tuple[Path, Path], tmp_path: Path) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    assert run("export", scans[1], "--format", "huggingface", "--out", tmp_path).exit_code == 0
+    card = hub.ModelCard.load(tmp_path / "README.md")
+    assert card.data.library_name == "flgames"
+    assert card.data.pipeline_tag == "image-classification"
+    assert {each.metric_name for each in card.data.eval_results} >= {"accuracy at c, unseen"}
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["id2label"] == {"0": "healthy", "1": "ill"}
+    assert safetensors.torch.load_file(tmp_path / "model.safetensors")
+
+
+WITHOUT = "import sys; sys.modules['flgames'] = sys.modules['torch'] = None; import runpy; sys.argv = sys.argv[1:]; "
+
+
+@pytest.mark.parametrize("kind", ["scans", "trials"])
+def test_the_onnx_example_says_what_predict_says_without_us(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     pytest.importorskip("onnxruntime")
-    data, out = scans
+    data, out = request.getfixturevalue(kind)
     assert run("export", out, "--out", tmp_path).exit_code == 0
-    picture = next((data / "c" / "ill").glob("*.png"))
-    example = Path(__file__).parents[2] / "examples" / "onnx_inference.py"
-    monkeypatch.setattr("sys.argv", ["onnx_inference.py", str(tmp_path / "model.onnx"), str(picture)])
-    runpy.run_path(str(example), run_name="__main__")
-    said = capsys.readouterr().out.strip()
-    (row,) = rows(run("predict", out, picture).output)
-    healthy, ill = json.loads(said.removeprefix(f"{picture} "))
-    assert (healthy, ill) == pytest.approx((float(row["p(healthy)"]), float(row["p(ill)"])), abs=1e-3)
+    file = next((data / "c" / "ill").glob("*.png")) if kind == "scans" else data / "c.csv"
+    example = Path(__file__).parents[2] / "examples" / "run_onnx.py"
+    code = WITHOUT + "runpy.run_path(sys.argv[0], run_name='__main__')"
+    command = [sys.executable, "-c", code, str(example), str(tmp_path / "model.onnx"), str(file)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().splitlines()
+    found = rows(run("predict", out, file).output)
+    assert len(said) == len(found)
+    for line, row in zip(said, found, strict=True):
+        label, _, shares = line.partition(" ")
+        assert label == row["prediction"]
+        expected = [float(row[name]) for name in row if name.startswith("p(")]
+        assert json.loads(shares) == pytest.approx(expected, abs=1.1e-3)
+    onnx = pytest.importorskip("onnx")
+    told = {each.key: json.loads(each.value) for each in onnx.load(tmp_path / "model.onnx").metadata_props}
+    assert told["classes"] == (["healthy", "ill"] if kind == "scans" else ["0", "1"])
+    assert told.get("columns", []) == ([] if kind == "scans" else ["age", "dose"])
+    assert told["temperature"] == pytest.approx(load(out).result.temperature)
+    assert "Inside the model" in told["preprocessing"]

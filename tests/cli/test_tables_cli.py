@@ -148,4 +148,6 @@ def test_onnx_of_a_run_has_columns_and_classes(tmp_path: Path) -> None:
     assert run("play", "--data", tmp_path / "tables", "--target", "sick", "--out", out, *FEW).exit_code == 0
     assert run("export", out).exit_code == 0
     told = {each.key: each.value for each in onnx.load(out / "export" / "model.onnx").metadata_props}
+    assert told.pop("preprocessing").startswith('"Inside the model')
+    assert float(told.pop("temperature")) > 0
     assert told == {"classes": '["0", "1"]', "columns": '["age", "dose"]', "inputs": '["age", "dose"]'}

@@ -196,6 +196,24 @@ def test_both_sources_give_the_same_numbers_to_the_same_seed(small_file: SpriteF
     assert sprites(5, small_file).sha256() == sprites(5, RenderedSprites()).sha256()
 
 
+def test_more_sprites_are_further_ones_and_the_unseen_are_the_same(small_file: SpriteFile) -> None:
+    few, more = sprites(5, small_file), sprites(5, small_file, 1500)
+    assert (len(more.train_images), len(more.test_images)) == (1500, 200)
+    assert np.array_equal(more.test_images, few.test_images)
+    assert np.array_equal(more.train_images[:1000], few.train_images)
+    assert len({each.tobytes() for each in (*more.train_images, *more.test_images)}) == 1700
+
+
+def test_as_many_sprites_as_sizes_ask_for() -> None:
+    assert by_name("colored-dsprites", sizes=(100, 50)).available == (30_000, 5_000)
+    assert by_name("colored-dsprites", sizes=(200_000, 50_000)).available == (250_000, 5_000)
+    with pytest.raises(UserError, match="asks for 480000 images, and Colored dSprites has 471090 to train on"):
+        by_name("colored-dsprites", sizes=(240_000, 240_000))
+    turned = ((shape, scale, turn) for shape in SHAPES[:2] for scale in SCALES for turn in ORIENTATIONS)
+    pictures = {picture(*each, module.SIDE + module.TRAVEL).tobytes() for each in turned}
+    assert len(pictures) * FACTORS["x"] * FACTORS["y"] == module.DIFFERENT["rendered"]
+
+
 def test_a_file_is_read_through_once_for_a_seed(small_file: SpriteFile, monkeypatch: pytest.MonkeyPatch) -> None:
     first = sprites(6, small_file)
     monkeypatch.setattr(SpriteFile, "images", lambda *_: pytest.fail("it was read again"))

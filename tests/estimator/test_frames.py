@@ -84,6 +84,8 @@ def test_onnx_takes_words_and_names_its_columns(model: FLGames, unseen: pandas.D
     model.save(tmp_path)
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
     told = {name: json.loads(value) for name, value in session.get_modelmeta().custom_metadata_map.items()}
+    assert told.pop("preprocessing").startswith("Inside the model")
+    assert told.pop("temperature") == pytest.approx(model.result_.temperature)
     assert told == {
         "classes": ["no", "yes"],
         "columns": INPUTS[1:],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,30 +12,36 @@ import pytest
 from typer.testing import CliRunner
 
 from flgames.cli import app
+from flgames.cli.ui.forecast import Forecast, WorkBar
 from flgames.core.knobs import Plain
 from flgames.core.stopping.stop_below import StopBelow
 from flgames.evaluation.profile import InvarianceProfile
-from flgames.paper import ablations, experiments
+from flgames.paper import ablations, experiments, worth
 from flgames.paper import printed as paper
 from flgames.paper.case import Case, on
 from flgames.paper.experiments import EXPERIMENTS
 from flgames.paper.scope import BENCHMARKS, Scope
-from flgames.report import lime
+from flgames.report import choosing, lime
 from flgames.report.drawings import first_below
 from flgames.report.lines import NOT_PLAYED, Line
 from flgames.runs import entries
 from flgames.runs.compare import Comparison
 from flgames.runs.entries import entry
 from flgames.runs.folder import environment
+from flgames.runs.match import Match
 from flgames.runs.result import Result, StoredMatch
 from tests.benchmarks import make_small
 
 NAMES = [
-    "table-accuracy", "table-rounds", "table-stopping", "table-initialisation", "table-phi", "table-classes",
-    "table-clients", "figure-clients", "figure-memory", "figure-fast", "figure-exact-response",
+    "table-accuracy", "table-rounds", "table-stopping", "table-initialisation", "table-phi", "table-v-search",
+    "table-memorised", "table-sprites", "table-classes", "table-clients", "figure-clients",
+    "figure-memory", "figure-fast", "figure-exact-response",
     "figure-participation", "figure-lime", "settled-games", "figure-settling", "figure-datasets",
 ]  # fmt: skip
 """Tables and figures of the paper."""
+
+QUICK = [name for name in NAMES if name not in ("table-v-search", "table-sprites")]
+"""Those that "all" plays on the embedded digits: a search is played by its name only, and digits are no sprites."""
 
 REAL = ["real-fars", "real-rand-health", "real-digits"]
 """Ours, on real sites."""
@@ -50,12 +57,92 @@ def test_every_table_and_figure_has_a_name() -> None:
 
 
 def test_the_main_table_is_the_papers() -> None:
-    table = cases("table-accuracy")
+    table = [case for case in cases("table-accuracy") if not case.labels["method"].startswith(("ours", "possible"))]
     assert len(table) == 4 * 12
     assert all(case.paper for case in table), "the paper prints every cell"
     printed = [case for case in table if case.labels["method"] == "Parallel V-FL Games (Smooth + Fast)"]
     assert [case.paper and case.paper.mean for case in printed] == [65.73, 69.41, 49.89, 68.91]
-    assert [len(case.seeds) for case in printed] == [5, 5, 2, 2]
+    assert [len(case.seeds) for case in printed] == [3, 3, 2, 2]
+
+
+def test_what_is_ours_stands_beside_the_papers_by_the_same_matches() -> None:
+    ours = [case for case in cases("table-accuracy") if case.labels["method"].startswith(("ours", "possible"))]
+    assert [len([case for case in ours if case.options.benchmark == name]) for name in BENCHMARKS] == [3, 3, 2, 2]
+    assert not any(case.paper for case in ours)
+    settled = {match.key for case in cases("settled-games") for match in case.matches()}
+    assert {match.key for case in ours for match in case.matches()} <= settled
+
+
+def test_sprites_are_the_published_ones_few_and_all() -> None:
+    assert all(case.options.sprites == "published" for name in NAMES for case in cases(name))
+    totals = {case.labels["sprites"]: sum(case.options.sizes or ()) for case in cases("table-sprites")}
+    assert totals == {"30,000": 0, "all 471,090": 471_090}
+    main = {match.key for case in cases("table-accuracy") for match in case.matches()}
+    assert cases("table-sprites")[0].matches()[0].key in main
+
+
+def test_memorising_is_the_same_baseline_trained_for_longer() -> None:
+    usual, long = cases("table-memorised")[:2]
+    assert usual.matches()[0].key == cases("table-accuracy")[2].matches()[0].key
+    assert (long.entry.slug, long.entry.network, long.paper) == (usual.entry.slug, usual.entry.network, usual.paper)
+    assert long.entry.config["local_steps"] == "all"
+
+
+def test_the_search_tries_every_setting_on_a_seed_that_no_table_shows() -> None:
+    search = cases("table-v-search")
+    assert len({(case.labels["weights"], case.labels["phi"]) for case in search}) == 6
+    assert len({match.key for case in search for match in case.matches()}) == 6 * 8
+    assert {match.seed for case in search for match in case.matches()} == {100}
+    assert EXPERIMENTS["table-v-search"] not in experiments.everything()
+
+
+def test_training_clients_choose_a_setting_by_how_little_they_differ() -> None:
+    alike, apart = (
+        {"client-1": [[7, 3], [3, 7]], "client-2": [[right, 10 - right], [10 - right, right]]} for right in (7, 9)
+    )
+    games = [
+        played(0.5, 0.5, 0.5).model_copy(
+            update={"result": played(0.5, 0.5, 0.5).result.model_copy(update={"confusion_of": confusion})}
+        )
+        for confusion in (apart, alike)
+    ]
+    tried = [
+        Line(
+            Case(
+                {"method": "x", "phi": name},
+                on("colored-mnist"),
+                entry("parallel-v-fl-games", on("colored-mnist")),
+                range(1),
+            ),
+            [game],
+        )
+        for name, game in zip(("paper's", "slow"), games, strict=True)
+    ]
+    page = choosing.chosen(tried)
+    assert choosing.score(games[1].result) == pytest.approx(0.7)
+    assert choosing.score(games[0].result) == pytest.approx(0.8 - 6 * 0.2)
+    assert page.index("| slow | 0.700 | 0.700 | 1 of 1 |") < page.index("| paper's | -0.400 | -0.400 | 1 of 1 |")
+
+
+def test_the_emptiest_cell_is_played_first_and_of_equals_the_quickest() -> None:
+    options = on("colored-mnist")
+    quick, slow, begun = (
+        Case({"method": name}, options, entry(name, options), range(2)) for name in ("fedsgd", "fedavg", "fedbn")
+    )
+    has = begun.matches()[1].key
+    seconds = {match.stem: time for case, time in ((quick, 1), (slow, 2), (begun, 0)) for match in case.matches()}
+
+    def is_played(match: Match) -> bool:
+        return match.key == has
+
+    order = worth.by_worth([slow, begun, quick, slow], is_played, seconds)
+    waiting = [(match.entry.slug, match.seed) for match in order if not is_played(match)]
+    assert waiting == [("fedsgd", 0), ("fedavg", 0), ("fedbn", 0), ("fedsgd", 1), ("fedavg", 1)]
+    assert worth.empty([slow, begun, quick, slow], is_played) == [slow, quick]
+    shared = Case({"method": "x"}, options, begun.entry, range(1))
+    order = worth.by_worth([begun, quick, shared], is_played, seconds)
+    first = next(match for match in order if not is_played(match))
+    assert (first.entry.slug, first.seed) == ("fedbn", 0), "it fills an empty cell too"
 
 
 def test_rounds_are_printed_for_three_benchmarks() -> None:
@@ -69,18 +156,22 @@ def test_two_classes_stand_beside_the_main_table_not_beside_the_pasted_rows() ->
     two = next(case for case in cases("table-classes") if case.options.benchmark == "colored-fashion-mnist")
     assert two.labels == {"method": "Sequential F-FL Games", "classes": "2"}
     assert two.paper == paper.Figure(68.40, 1.83), "the class table prints CIFAR10's 47.36 there"
-    assert two.matches()[0].key == cases("table-accuracy")[12 + 4].matches()[0].key, "and it is the same match"
+    assert two.matches()[0].key == cases("table-accuracy")[15 + 4].matches()[0].key, "and it is the same match"
 
 
-def test_clients_of_the_two_larger_benchmarks_are_played_at_the_ends() -> None:
+def test_every_number_of_clients_is_played() -> None:
     seeds = {(case.options.benchmark, case.labels["clients"]): len(case.seeds) for case in cases("table-clients")}
-    assert seeds["colored-mnist", "5-uneven"] == seeds["spurious-cifar10", "2"] == seeds["colored-dsprites", "10"] == 2
-    assert seeds["spurious-cifar10", "3"] == 0
+    assert seeds["colored-mnist", "5-uneven"] == 2
+    assert seeds["spurious-cifar10", "3"] == 1
     assert {len(case.seeds) for case in cases("table-clients", seeds=3)} == {3}
     uneven = next(case for case in cases("table-clients") if case.labels["clients"] == "5-uneven")
     assert uneven.options.flips == (0.3, 0.2, 0.19, 0.12, 0.1)
     printed = {case.options.benchmark for case in cases("table-clients") if case.paper}
     assert printed == set(BENCHMARKS) - {"colored-mnist"}
+
+
+def test_no_cell_is_beyond_the_budget() -> None:
+    assert all(case.seeds for each in EXPERIMENTS.values() for case in each.cases(Scope()))
 
 
 def test_compare_and_reproduce_share_their_matches() -> None:
@@ -201,7 +292,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory, few: None) -> tuple[Pat
     return out, result.output
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", QUICK)
 def test_every_name_runs_and_leaves_its_files(everything: tuple[Path, str], name: str) -> None:
     out, _ = everything
     if name != "figure-datasets":
@@ -219,7 +310,7 @@ def test_every_name_runs_and_leaves_its_files(everything: tuple[Path, str], name
 def test_nothing_is_played_twice_not_even_for_another_figure(everything: tuple[Path, str]) -> None:
     out, printed = everything
     files = list((out / "runs" / "colored-digits").glob("*.json"))
-    distinct = {match.key for name in NAMES for case in cases(name, quick=True) for match in case.matches()}
+    distinct = {match.key for name in QUICK for case in cases(name, quick=True) for match in case.matches()}
     assert f"{len(distinct)} matches, 0 of them played before" in printed
     assert len(files) == len(distinct)
     again = reproduce("figure-clients", "--quick", "--out", out, "--threads", "1")
@@ -242,8 +333,33 @@ def test_what_has_not_been_played_is_said_to_be_so(tmp_path: Path, few: None) ->
     result = reproduce("table-rounds", "--quick", "--no-play", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     page = (tmp_path / "quick-table-rounds.md").read_text()
-    assert "from 0 matches; the budget has 8" in page
+    assert "from 0 matches; 8 of the budget's 8 wait" in page
     assert page.count(NOT_PLAYED) == 8
+
+
+def test_no_match_is_begun_that_would_not_end_within_the_budget(tmp_path: Path, few: None) -> None:
+    result = reproduce("table-rounds", "--quick", "--budget", "0", "--out", tmp_path, "--threads", "1")
+    assert result.exit_code == 0, result.output
+    assert "0 played within the budget; 8 wait for the next" in result.output
+    assert not list(tmp_path.rglob("measures.jsonl"))
+    assert (tmp_path / "quick-table-rounds.md").read_text().count(NOT_PLAYED) == 8
+    result = reproduce("table-rounds", "--quick", "--budget", "1", "--out", tmp_path, "--threads", "1")
+    assert "8 played within the budget; 0 wait for the next" in result.output
+
+
+def test_a_match_that_takes_longer_than_the_budget_goes_on_next_time(
+    tmp_path: Path, few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as wrong:
+        wrong.setattr(Forecast, "fits", lambda *_: True)
+        wrong.setattr(WorkBar, "elapsed", property(lambda bar: 3600.0 if bar.forecast.done else 0.0))
+        result = reproduce("table-rounds", "--quick", "--budget", "0.5", "--out", tmp_path, "--threads", "1")
+    assert result.exit_code == 0, result.output
+    assert "0 played within the budget; 8 wait for the next" in result.output
+    (begun,) = tmp_path.rglob("measures.jsonl")
+    assert len(begun.read_text().splitlines()) == 1, "of two rounds"
+    result = reproduce("table-rounds", "--quick", "--budget", "1", "--out", tmp_path, "--threads", "1")
+    assert "8 played within the budget" in result.output
 
 
 def test_the_list_says_what_each_needs_and_how_long_it_takes(tmp_path: Path) -> None:
@@ -252,6 +368,7 @@ def test_the_list_says_what_each_needs_and_how_long_it_takes(tmp_path: Path) -> 
     for name in NAMES + REAL:
         assert name in result.output
     assert "captum" in result.output
+    assert re.search(r"figure-participation\W+colored-mnist\W+5\W+5\W+10\W+0", result.output), "all five are empty"
     assert not list(tmp_path.iterdir()), "a list makes nothing"
 
 

@@ -269,6 +269,12 @@ def test_the_forecast_learns_the_pace_from_what_is_done() -> None:
     assert resumed.left(0.0) == 15.0
     resumed.reached("begun", 1.0)
     assert resumed.left(20.0) == 40.0, "half a part took twenty seconds"
+    limited = Forecast({"short": 10.0, "long": 30.0}, budget=35.0)
+    assert limited.left(0.0) == 35.0
+    assert limited.fits("long", 5.0)
+    assert not limited.fits("long", 6.0)
+    limited.reached("short", 1.0)
+    assert not limited.fits("long", 20.0), "all takes twice as long as guessed"
     assert [duration(seconds) for seconds in (42, 600, 9000)] == ["42 s", "10 min", "2.5 h"]
 
 

@@ -296,7 +296,7 @@ def check_comparison(out: Path, ran: Ran) -> None:
     assert ran.exit_code == 0, ran.output
     assert "6 matches, 0 of them played before" in ran.output
     stem = "compare-fars-fedavg-logistic-fl-games-2-draws-of-2"
-    assert {path.name for path in out.glob("compare-*")} == {f"{stem}.md", f"{stem}.csv", f"{stem}.png"}
+    assert {path.name for path in out.glob("compare-*")} == {f"{stem}.{end}" for end in ("md", "csv", "png", "html")}
     assert (out / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
     files = sorted((out / "runs" / "fars").iterdir())
     assert len(files) == 6

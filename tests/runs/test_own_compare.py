@@ -77,7 +77,9 @@ def results(clinics: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_one_table_in_three_forms(results: Path) -> None:
-    assert {path.name for path in results.glob("compare-*")} == {f"{STEM}.md", f"{STEM}.csv", f"{STEM}.png"}
+    assert {path.name for path in results.glob("compare-*")} == {
+        f"{STEM}.{end}" for end in ("md", "csv", "png", "html")
+    }
     assert (results / f"{STEM}.png").read_bytes().startswith(b"\x89PNG")
     page = (results / f"{STEM}.md").read_text()
     assert "|  | a | b | c | mean | worst | mean - FedAvg | wins |" in page

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @options.takes(*options.OF_A_BENCHMARK, *options.OF_OWN_DATA, *options.OF_THE_MACHINE)
 def compare(
     context: typer.Context,
-    benchmark: Annotated[str | None, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}; or else --data.", show_default=False)] = None,
+    benchmark: Annotated[list[str] | None, typer.Argument(metavar="[BENCHMARK | RUN RUN]", help=f"One of: {', '.join(BENCHMARKS)}; or else --data; or the folders of two finished runs.", show_default=False)] = None,
     methods: Annotated[str | None, typer.Option(help=f"Names with commas between them, of: {', '.join(NAMES)}. Default: all that suit the data, but for the v-fl-games, which take minutes to hours a seed, and the published ones, which are for colored-mnist only.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Play so many seeds, from --seed on. Default: 5; 1 of real sites and of your own data.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
@@ -40,13 +40,16 @@ def compare(
     out: options.Results = Path("results"),
     **given: object,
 ) -> None:  # fmt: skip
-    """Play every method on the same clients with the same seeds: one table, and the profiles of all.
+    """Play every method on the same clients with the same seeds: one table, and the profiles of all. Or set two finished runs beside each other.
 
     Finished matches are files under OUT/runs and are never played twice, so a comparison that was stopped goes on by the same command, and one with more methods or seeds plays only those. Baselines have the values that are declared in flgames/runs/baselines.py; flgames search is what chose them.
 
     On real sites, the table has the accuracy over unseen sites, and paired differences to FedAvg with 95% intervals. On data of your own each client is held out in turn, and the table has a column for each. If a file of yours is changed, all is played again.
 
+    Of two finished runs nothing is played: it says which settings differ, and how far the second is above the first, with the interval of the paired difference. Pairs have the same seed and the same unseen client. The page is report.html, or --out.
+
     For example: flgames compare colored-mnist --seeds 5
+    or, of two runs: flgames compare runs/one runs/other
     or, on real data: flgames compare fars --draws 12 --states 3
     or, on data of your own: flgames compare --data hospitals --target disease
     """
@@ -55,8 +58,12 @@ def compare(
 
     console = make_console()
     with exit_codes():
+        if benchmark and len(benchmark) > 1:
+            _of_runs(context, benchmark, console)
+            return
         device = options.machine(given)
-        told = options.given(context, "benchmark", *options.OF_A_BENCHMARK, *options.OF_OWN_DATA)
+        told = options.given(context, *options.OF_A_BENCHMARK, *options.OF_OWN_DATA)
+        told |= {"benchmark": benchmark[0]} if benchmark else {}
         is_own = _is_own(told, draws)
         ask = _Asked(told, methods, seeds, seed, draws)
         matches, show = _on_own_data(ask, console) if is_own else _on_benchmark(ask, console, offline)
@@ -64,6 +71,23 @@ def compare(
             store = Store(out)
             play_waiting(matches, store, device, console)
             show(store, console)
+
+
+def _of_runs(context: typer.Context, named: list[str], console: Console) -> None:
+    """Two finished runs; nothing else can be said of them but where their page goes."""
+    from click.core import ParameterSource
+
+    from flgames.report.html.difference_page import compare_runs
+    from flgames.runs.folder import RunFolder
+
+    if len(named) != 2:
+        raise UserError(f"Two runs are compared at a time, or one benchmark is played on; {len(named)} were given.")
+    said = [name for name in context.params if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    for name in said:
+        if name not in ("benchmark", "out"):
+            raise UserError(f"Runs are as they were played: leave `{name}` out.")
+    runs = [RunFolder.open(Path(name)) for name in named]
+    compare_runs(runs[0], runs[1], Path(str(context.params["out"])) if "out" in said else None, console)
 
 
 class _Asked(NamedTuple):

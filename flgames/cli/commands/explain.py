@@ -115,7 +115,7 @@ def _show_disagreement(folder: RunFolder, images: int, seed: int | None, console
 
 
 def _say_finding(match: Match, game: GameFolder, console: Console) -> None:
-    from flgames.report.real import columns_of
+    from flgames.report.sentences import columns_of
     from flgames.runs.evidence import found as sentence
 
     finding = game.result().finding

@@ -40,6 +40,7 @@ class Format(StrEnum):
     onnx = "onnx"
     torch_export = "torch-export"
     safetensors = "safetensors"
+    huggingface = "huggingface"
 
 
 FILES = {Format.onnx: "model.onnx", Format.torch_export: "model.pt2", Format.safetensors: "model.safetensors"}
@@ -128,7 +129,7 @@ def _predictions(model: LoadedModel, files: list[Path], wrong: list[str]) -> Ite
 
 def export(
     run: Run,
-    format_: Annotated[Format, typer.Option("--format", help="onnx, for onnxruntime and others; torch-export, torch's own archive; safetensors, weights alone.")] = Format.onnx,
+    format_: Annotated[Format, typer.Option("--format", help="onnx, for onnxruntime and others; torch-export, torch's own archive; safetensors, weights alone; huggingface, safetensors with config.json and a README.md that is a model card.")] = Format.onnx,
     out: Annotated[Path | None, typer.Option(help="The folder for the model and its card. Default: RUN/export.")] = None,
     method: MethodName = None,
     seed: Seed = None,
@@ -138,12 +139,17 @@ def export(
 
     For example: flgames export runs/... --format onnx
     """
+    from flgames.report.huggingface import write_huggingface
     from flgames.runs.load import load
 
     with exit_codes():
         model = load(run, method, seed, holdout)
         folder = out or run / "export"
         folder.mkdir(parents=True, exist_ok=True)
+        if format_ is Format.huggingface:
+            for written in write_huggingface(folder, model):
+                make_console().print(str(written), soft_wrap=True)
+            return
         path = folder / FILES[format_]
         what = f"{format_.value}, inputs -> probabilities"
         match format_:

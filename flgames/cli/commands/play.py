@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 
     from flgames.core.callbacks import Callback
     from flgames.data.own.survey import Survey
-    from flgames.report.tracked import Tracked
+    from flgames.report.tracked import Tracker
     from flgames.runs.folder import RunFolder
 
 IN_PHI, IN_RUN = str(PHI["panel"]), str(RUN["panel"])
 
 
-class Tracker(StrEnum):
+class TrackedBy(StrEnum):
     """Who else hears of every round."""
 
     tensorboard = "tensorboard"
+    mlflow = "mlflow"
 
 
 @options.takes(*knobs())
@@ -40,19 +41,18 @@ def play(
     context: typer.Context,
     fast: Annotated[bool, Option("--fast", help="The same as --phi-batches all: full-batch gradient descent over phi.", rich_help_panel=IN_PHI)] = False,
     offline: options.Offline = False,
-    track: Annotated[Tracker | None, Option(help="tensorboard: write every measure of every round, figures and settings into RUN/tensorboard.", rich_help_panel=IN_RUN)] = None,
+    track: Annotated[TrackedBy | None, Option(help="tensorboard: write every measure of every round, figures and settings into RUN/tensorboard; mlflow: the same, the report and the exported model, where MLFLOW_TRACKING_URI says.", rich_help_panel=IN_RUN)] = None,
     config: Annotated[Path | None, Option(help="A TOML file of settings, with the names of these options as keys; the command line wins.", rich_help_panel=IN_RUN)] = None,
     out: Annotated[Path | None, Option(help="The run folder, new or empty. Default: runs/TIME-BENCHMARK-VARIANT.", rich_help_panel=IN_RUN)] = None,
     resume: Annotated[Path | None, Option(help="Go on with the run in this folder.", rich_help_panel=IN_RUN)] = None,
     **given: object,
 ) -> None:  # fmt: skip
-    """Play a game and see what it learnt: a table, curves.png and profile.png in a run folder.
+    """Play a game and see what it learnt: a table, and report.html in a run folder.
 
     For example: flgames play --benchmark colored-mnist --seeds 5
     or, with data of your own: flgames play --data scans --holdout hospital-c
     """
     from flgames.cli.ui.fetching import fetch
-    from flgames.core.tensorboard import check_tensorboard
     from flgames.data.benchmarks.registry import benchmark
     from flgames.devices import chosen_device, leave_compiler_out
     from flgames.engines.launch import check_engine
@@ -74,7 +74,7 @@ def play(
         if settings.engine != "local":
             check_engine(settings)
         if track:
-            check_tensorboard()
+            _tracker_of(track).check()
         if run is None:
             surveys = _got_ready(settings, console, offline)
             run = RunFolder.create(out, settings, surveys)
@@ -83,11 +83,11 @@ def play(
         _play(run, console, track)
 
 
-def _tracker(named: object) -> Tracker | None:
+def _tracker(named: object) -> TrackedBy | None:
     """The tracker of a config file, if it names one."""
-    if named not in (None, *Tracker):
-        raise UserError(f"`track` should be {' or '.join(map(repr, map(str, Tracker)))}; {named} was given.")
-    return None if named is None else Tracker(str(named))
+    if named not in (None, *TrackedBy):
+        raise UserError(f"`track` should be {' or '.join(map(repr, map(str, TrackedBy)))}; {named} was given.")
+    return None if named is None else TrackedBy(str(named))
 
 
 def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str, Survey] | None:
@@ -115,7 +115,7 @@ def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str,
     return surveys
 
 
-def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
+def _play(run: RunFolder, console: Console, track: TrackedBy | None) -> None:
     from flgames.cli.ui.live import LiveLine
     from flgames.cli.ui.signals import signals
     from flgames.engines.launch import simulate
@@ -124,7 +124,9 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
 
     console.print(f"run folder: {run.path}", soft_wrap=True)
     is_local = run.settings.engine == "local"
-    with locked(run.path), _tracked(run) if track else nullcontext() as tracked:
+    with locked(run.path), _tracker_of(track)(run) if track else nullcontext() as tracked:
+        if tracked:
+            console.print(tracked.where, soft_wrap=True)
         try:
             with signals(console) as interrupted, LiveLine(console, run) as live:
                 callbacks: list[Callback] = [live, tracked] if tracked else [live]
@@ -134,20 +136,26 @@ def _play(run: RunFolder, console: Console, track: Tracker | None) -> None:
             raise typer.Exit(130) from None
         if not is_local:
             _say_columns(run, console)
-        from flgames.report.run import summarise  # figures are drawn at the end: nobody waits for matplotlib before
+        # Figures and the page are made at the end: nobody waits for what draws them before.
+        from flgames.report.html.run_page import write_report
+        from flgames.report.run import summarise
 
         summarise(run, console)
+        with console.status("making the report ..."):
+            page = write_report([run])
+        console.print(str(page), soft_wrap=True, style="bold")
         if tracked:
-            from flgames.report.tracked import FOLDER
+            tracked.on_report(run.path)
+            for remark in tracked.remarks:
+                console.print(remark, style="yellow", soft_wrap=True)
+            console.print(tracked.where, soft_wrap=True)
 
-            tracked.add_pictures()
-            console.print(f"tensorboard --logdir {run.path / FOLDER}", soft_wrap=True)
 
+def _tracker_of(track: TrackedBy) -> type[Tracker]:
+    from flgames.report.mlflow_run import MLflowRun
+    from flgames.report.tracked import TensorBoardRun
 
-def _tracked(run: RunFolder) -> Tracked:
-    from flgames.report.tracked import Tracked
-
-    return Tracked(run)
+    return {TrackedBy.tensorboard: TensorBoardRun, TrackedBy.mlflow: MLflowRun}[track]
 
 
 def _say_columns(run: RunFolder, console: Console) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 
@@ -20,8 +21,10 @@ class Forecast:
     Only ratios between parts matter once something is done: this machine's speed is measured as it goes.
     """
 
-    def __init__(self, expected: Mapping[str, float]) -> None:
+    def __init__(self, expected: Mapping[str, float], budget: float = math.inf) -> None:
         self.expected = dict(expected)
+        self.budget = budget
+        """Seconds that the whole work may take."""
         self.fractions = dict.fromkeys(expected, 0.0)
         self.before: dict[str, float] = {}
 
@@ -37,6 +40,10 @@ class Forecast:
         """One of these parts has taken so long, and so will the others."""
         self.expected |= dict.fromkeys(parts, seconds)
 
+    def fits(self, part: str, elapsed: float) -> bool:
+        """Whether a part that begins now ends within the budget, as far as one can tell."""
+        return elapsed + self._pace(elapsed) * self.expected[part] * (1 - self.fractions[part]) <= self.budget
+
     @property
     def total(self) -> float:
         return sum(self.expected.values())
@@ -50,9 +57,12 @@ class Forecast:
 
     def left(self, elapsed: float) -> float:
         """Seconds that the rest takes, after ``elapsed`` seconds of work."""
+        return min(self._pace(elapsed) * (self.total - self.done), max(self.budget - elapsed, 0.0))
+
+    def _pace(self, elapsed: float) -> float:
+        """How many times as long as expected the work takes here."""
         done = self.done - self._seconds(self.before)
-        pace = elapsed / done if done > 0 else 1.0
-        return pace * (self.total - self.done)
+        return elapsed / done if done > 0 else 1.0
 
 
 def duration(seconds: float) -> str:
@@ -98,11 +108,16 @@ class WorkBar:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
+    @property
+    def elapsed(self) -> float:
+        """Seconds of work so far."""
+        return time.monotonic() - self._began
+
     def __call__(self, part: str, fraction: float, what: str) -> None:
         """A part is done to this fraction; ``what`` describes where it stands."""
         now = time.monotonic()
         self.forecast.reached(part, fraction)
-        left = f"{duration(self.forecast.left(now - self._began))} left"
+        left = f"{duration(self.forecast.left(self.elapsed))} left"
         self._bar.update(self._task, completed=self.forecast.done, description=what, left=left)
         if not self.console.is_terminal and now - self._printed_at >= LOG_SECONDS:
             self._printed_at = now

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 import torch
 import typer
@@ -20,41 +21,66 @@ from flgames.runs.store import Store
 
 
 def play_waiting(
-    matches: Sequence[Match], store: Store, device: torch.device, console: Console, models: bool = False
+    matches: Sequence[Match],
+    store: Store,
+    device: torch.device,
+    console: Console,
+    models: bool = False,
+    budget: float = math.inf,
 ) -> None:
     """Play those matches that the store does not have, in the order given; with ``models``, also those whose model
-    lies on another machine."""
-    waiting = [match for match in matches if store.find(match) is None or (models and not store.has_model(match))]
+    lies on another machine.
+
+    A match that would not end within ``budget`` seconds is not begun. One that takes longer than it seemed is stopped
+    between rounds, and goes on with the next command.
+    """
+    waiting = [match for match in matches if not store.has(match) or (models and not store.has_model(match))]
     if not waiting:
         console.print(f"{len(matches)} matches, all played before")
         return
     seconds = expectations(matches, store)
-    forecast = Forecast({match.stem: seconds[match.stem] for match in waiting})
+    forecast = Forecast({match.stem: seconds[match.stem] for match in waiting}, budget)
     for match in waiting:
-        forecast.found(match.stem, min(0.9, store.begun(match) / usual_rounds(match.entry)))
+        forecast.found(match.stem, share_begun(match, store))
     time = duration(forecast.left(0.0))
     console.print(f"{len(matches)} matches, {len(matches) - len(waiting)} of them played before; about {time} to play")
 
-    with signals(console) as interrupted, WorkBar(console, forecast) as bar:
+    with signals(console) as asked, WorkBar(console, forecast) as bar:
+
+        def in_time() -> Iterator[Match]:
+            left = list(waiting)  # one that does not fit may do so later, when the pace is better known
+            while match := next((each for each in left if forecast.fits(each.stem, bar.elapsed)), None):
+                left.remove(match)
+                yield match
 
         def runner(match: Match) -> Runner:
             where = f"{match.options.benchmark} " if len({each.options.benchmark for each in waiting}) > 1 else ""
             entry, what = match.entry, f"{where}{_said(match)}"
-            return Runner(device, [Part(bar, match.stem, what, entry.rounds, usual_rounds(entry))], interrupted)
+            parts = [Part(bar, match.stem, what, entry.rounds, usual_rounds(entry))]
+            return Runner(device, parts, lambda: asked() or bar.elapsed > budget)
 
         def on_end(match: Match) -> None:
             bar(match.stem, 1.0, f"{_said(match)}: ended")
 
         try:
-            play_all(waiting, store, runner, on_end)
+            play_all(in_time(), store, runner, on_end)
         except Interrupted:
-            console.print("Stopped; the state is saved. The same command goes on.")
-            raise typer.Exit(130) from None
+            if asked():
+                console.print("Stopped; the state is saved. The same command goes on.")
+                raise typer.Exit(130) from None
+    if budget < math.inf:
+        played = sum(map(store.has, waiting))
+        console.print(f"{played} played within the budget; {len(waiting) - played} wait for the next.")
 
 
 def _said(match: Match) -> str:
     held_out = f", {match.holdout} held out" if match.holdout else ""
     return f"{match.entry.slug} {match.seed}{held_out}"
+
+
+def share_begun(match: Match, store: Store) -> float:
+    """Which share of a match was played before it was stopped."""
+    return min(0.9, store.begun(match) / usual_rounds(match.entry))
 
 
 def expectations(matches: Sequence[Match], store: Store) -> dict[str, float]:

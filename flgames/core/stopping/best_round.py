@@ -98,11 +98,13 @@ class BestRound(StoppingRule):
         return standing | {"score": self.score(measure)}
 
     def __str__(self) -> str:
-        return (
-            f"returns the round with the highest accuracy - {self.spread_penalty:g} x spread - "
-            f"{self.bias_penalty:g} x bias{', of the clients in the middle' * (self.score_by == 'median')}, stops "
-            f"{self.patience} rounds later"
-        )
+        return f"returns the round with the highest {self.formula}, stops {self.patience} rounds later"
+
+    @property
+    def formula(self) -> str:
+        """What the score is, in a phrase."""
+        middle = ", of the clients in the middle" * (self.score_by == "median")
+        return f"accuracy - {self.spread_penalty:g} x spread - {self.bias_penalty:g} x bias{middle}"
 
     @property
     def brief(self) -> str:

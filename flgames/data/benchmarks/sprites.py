@@ -48,6 +48,10 @@ border, and no sprite is larger than that."""
 PUBLISHED_FILE = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz"
 
 TRAIN, TEST = 30_000, 5_000
+"""Pictures by default."""
+
+DIFFERENT = {"published": 476_090, "rendered": 424_960}
+"""Squares and ellipses that are not the same picture as another, of 491,520: the most that train and test can have."""
 
 
 class Sprites(Hashable, Protocol):
@@ -154,25 +158,32 @@ class SpriteFile:
             raise ValueError(f"its images are {dtype} {shape}, not uint8 {(TOTAL, SIDE, SIDE)}")
 
 
-def sprites(seed: int, source: Sprites) -> ImageSet:
-    """A random part of squares and ellipses in which no picture occurs twice, so train and test share none."""
-    packed, kinds = _chosen(seed, source)
-    return ImageSet.split(np.unpackbits(packed, axis=1).reshape(-1, SIDE, SIDE), kinds, TRAIN)
+def sprites(seed: int, source: Sprites, train: int | None = None) -> ImageSet:
+    """A random part of squares and ellipses in which no picture occurs twice, so train and test share none.
+
+    With more to train on, the pictures of fewer are among them, and the unseen ones are the same.
+    """
+    train = train or TRAIN
+    packed, kinds = _chosen(seed, source, train)
+    images = (np.unpackbits(part, axis=1).reshape(-1, SIDE, SIDE) for part in (packed[:train], packed[train:]))
+    return ImageSet(next(images), kinds[:train].copy(), next(images), kinds[train:].copy())
 
 
 @functools.lru_cache(maxsize=2)
-def _chosen(seed: int, source: Sprites) -> tuple[np.ndarray, np.ndarray]:
+def _chosen(seed: int, source: Sprites, train: int) -> tuple[np.ndarray, np.ndarray]:
     """Pictures, a bit a pixel, and their shapes. The last ones are remembered: a match follows another.
 
     Pictures are compared by their pixels: orientations 0 and 2 pi are two numbers and one picture, and small sprites
     have more of these.
     """
-    wanted = TRAIN + TEST
+    wanted = train + TEST
     index = generator(seed, "sprites").permutation(RENDERED)[: wanted * 5 // 4]
     images = source.images(index)
     packed = np.packbits(images.reshape(len(images), -1), axis=1)
+    del images  # all of them are 2 GB
     _, first = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_index=True)
     kept = np.sort(first)[:wanted]
     if len(kept) < wanted:
         raise UserError(f"Only {len(kept)} of {len(index)} sprites are different pictures; {wanted} are needed.")
+    kept = np.concatenate([kept[:TRAIN], kept[TRAIN + TEST :], kept[TRAIN : TRAIN + TEST]])
     return packed[kept], factors(index[kept])["shape"].astype(np.uint8)

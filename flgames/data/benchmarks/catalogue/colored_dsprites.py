@@ -9,7 +9,15 @@ from flgames.data.benchmarks.mirrors import PythonPackage
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.data.benchmarks.published import Published
 from flgames.data.benchmarks.registry import GamePreset, NamedBenchmark
-from flgames.data.benchmarks.sprites import PUBLISHED_FILE, TEST, TRAIN, RenderedSprites, SpriteFile, sprites
+from flgames.data.benchmarks.sprites import (
+    DIFFERENT,
+    PUBLISHED_FILE,
+    TEST,
+    TRAIN,
+    RenderedSprites,
+    SpriteFile,
+    sprites,
+)
 from flgames.data.benchmarks.spurious import Colour
 
 DSPRITES = Published(
@@ -27,26 +35,24 @@ DSPRITES = Published(
 RENDERINGS = RenderedSprites()
 
 
-def published(seed: int) -> ImageSet:
-    return sprites(seed, DSPRITES.fetch())
-
-
-def rendered(seed: int) -> ImageSet:
-    return sprites(seed, RENDERINGS)
-
-
 def build(options: BenchmarkOptions) -> Benchmark:
     refuse(options, "classes", "pixels")
     is_rendered = options.sprites == "rendered"
+    most = DIFFERENT[options.sprites] - TEST
+    train = min(max(TRAIN, sum(options.sizes or ())), most)
+
+    def images(seed: int) -> ImageSet:
+        return sprites(seed, RENDERINGS if is_rendered else DSPRITES.fetch(), train)
+
     return Benchmark(
         name=options.benchmark,
         title="Colored dSprites, rendered here" if is_rendered else "Colored dSprites",
-        images=rendered if is_rendered else published,
+        images=images,
         needs=() if is_rendered else (DSPRITES,),
         labels={"square": 1, "ellipse": 0},
         feature=Colour(white=1),
         stride=stride_of(options, 64),
-        available=(TRAIN, TEST),
+        available=(train, TEST),
         origin="rendered here",
         flips=flips_of(options),
         sizes=options.sizes,

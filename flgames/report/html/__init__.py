@@ -1,0 +1,1 @@
+"""The page that people open: one HTML file with everything inside, of runs, comparisons and reproductions."""
