@@ -1,4 +1,4 @@
-"""A real Flower deployment on loopback: a SuperLink with TLS, SuperNodes with registered keys."""
+"""A real Flower deployment on loopback: a SuperLink with TLS, nodes with registered keys."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ class Deployment:
         self.environments: dict[int, dict[str, str]] = {}
         self.configurations: dict[int, str] = {}
         """What a node has in its environment, and in its configuration, beside the usual."""
+        self.by_flower: set[int] = set()
+        """Nodes that are Flower's own SuperNodes, and start a process for every message."""
         (folder / "home").mkdir()
         authority = trustme.CA()
         authority.cert_pem.write_to_path(str(folder / "ca.crt"))
@@ -86,9 +88,10 @@ class Deployment:
 
     def start_node(self, node: int, key: str | None = None, authority: str = "ca.crt") -> None:
         state = self.folder / f"state-{node}"
+        supernode = ("flower-supernode", "--host", "127.0.0.1", "--port", str(free_port()))
         self._start(
-            f"node-{node}", "flower-supernode", "--superlink", f"127.0.0.1:{self.port}",
-            "--host", "127.0.0.1", "--port", str(free_port()), "--root-certificates", authority,
+            f"node-{node}", *(supernode if node in self.by_flower else ("flgames", "flower", "node")),
+            "--superlink", f"127.0.0.1:{self.port}", "--root-certificates", authority,
             "--auth-supernode-private-key", key or f"node-{node}",
             "--node-config", f'partition-id={node} state="{state}" {self.configurations.get(node, "")}',
             environment=self.environments.get(node),
@@ -187,7 +190,7 @@ class Deployment:
 def deployment(
     folder: Path, nodes: int = 2, set_up: Callable[[Deployment], None] = lambda _: None
 ) -> Iterator[Deployment]:
-    """A SuperLink that knows the keys of its SuperNodes, which are up."""
+    """A SuperLink that knows the keys of its nodes, which are up."""
     made = Deployment(folder, nodes)
     set_up(made)
     try:

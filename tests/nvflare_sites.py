@@ -85,7 +85,7 @@ class Sites:
         with open(self.folder / f"{name}.log", "ab") as log:
             self._processes[name] = subprocess.Popen(
                 command, cwd=kit, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=on_all_cores,
-                env=os.environ | QUIET | {"OMP_NUM_THREADS": "1", processes.MARK: self._mark(name)}
+                env=os.environ | QUIET | {"OMP_NUM_THREADS": "1", processes.MARK: self.mark(name)}
                 | self.environments.get(name, {}),
             )  # fmt: skip
 
@@ -98,20 +98,20 @@ class Sites:
 
     def kill(self, name: str) -> None:
         """A site with all of its processes, at once."""
-        processes.kill(self._mark(name))
+        processes.kill(self.mark(name))
         self._processes.pop(name).wait()
 
     def stop(self) -> None:
         for name in list(self._processes):
             self.kill(name)
-        assert not [each for name in ("localhost", *self.clients) for each in processes.marked(self._mark(name))]
+        assert not [each for name in ("localhost", *self.clients) for each in processes.marked(self.mark(name))]
 
-    def _mark(self, name: str) -> str:
+    def mark(self, name: str) -> str:
         return str(self.kits / name)
 
     def kill_job_process(self, client: str) -> None:
         """The process in which a client plays; its site stays."""
-        (job,) = [each for each in processes.marked(self._mark(client)) if "worker_process" in " ".join(each.cmdline())]
+        (job,) = [each for each in processes.marked(self.mark(client)) if "worker_process" in " ".join(each.cmdline())]
         job.kill()
 
     def nvflare(self, *command: str, timeout: float = 60) -> dict[str, Any]:

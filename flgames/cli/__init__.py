@@ -12,6 +12,7 @@ from flgames.cli.commands.bench import bench
 from flgames.cli.commands.compare import compare
 from flgames.cli.commands.data import data
 from flgames.cli.commands.explain import explain_runs
+from flgames.cli.commands.flower import flower
 from flgames.cli.commands.knobs import knobs_table
 from flgames.cli.commands.model import evaluate, export, predict
 from flgames.cli.commands.nvflare import nvflare
@@ -41,6 +42,7 @@ app.command()(reproduce)
 app.command("explain")(explain_runs)
 app.add_typer(data)
 app.add_typer(nvflare)
+app.add_typer(flower)
 app.add_typer(site)
 app.command()(bench)
 app.command()(attacks)

@@ -174,6 +174,9 @@ class Host:
             self.limits.take("surveys")
             survey = self.source.survey(str(header["data"]), Roles(**header["roles"]))
             return pack({"client": self.name, "number": 0, "survey": survey.model_dump()})
+        if header["kind"] == "leave":
+            self._leave(header)
+            return pack({"client": self.name, "number": 0})
         session = self._session_for(header)
         match header["kind"]:
             case "ask":
@@ -182,8 +185,6 @@ class Host:
                 self._save(session, _whole(header["round"]), header["keep"])
             case "restore":
                 self._restore(session, _whole(header["round"]))
-            case "leave":
-                self._leave(session)
             case "rounds":
                 _drop_damaged(session)
             case unknown:
@@ -204,8 +205,8 @@ class Host:
         return answer
 
     def _session_for(self, header: Mapping[str, Any]) -> Session:
-        run, match = _run_named(header["run"]), Match.model_validate(header["match"])
-        folder = self.disk / self.name / run / match.key
+        match = Match.model_validate(header["match"])
+        folder = self._folder(header, match)
         begins = header["kind"] == "ask" and header["task"] == "introduce"
         is_new = begins or not folder.exists()
         if begins:  # whatever is there under this name belongs to a game that nobody will go on with
@@ -251,9 +252,17 @@ class Host:
         if round_ not in rounds:
             raise OutOfStep(f"{self.name} has no state of round {round_}, but of {rounds or 'none'}: it is told again")
 
-    def _leave(self, session: Session) -> None:
-        shutil.rmtree(session.folder, ignore_errors=True)
-        self._session = None
+    def _leave(self, header: Mapping[str, Any]) -> None:
+        """A match has ended, with this client or while it was away: nothing of it is kept, and nothing is read."""
+        folder = self._folder(header, Match.model_validate(header["match"]))
+        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # the run has other matches
+            folder.parent.rmdir()
+        if self._session and self._session.folder == folder:
+            self._session = None
+
+    def _folder(self, header: Mapping[str, Any], match: Match) -> Path:
+        return self.disk / self.name / _run_named(header["run"]) / match.key
 
     def _write_now(self, session: Session) -> None:
         _write(session, "now.pt", NOW if session.answered is None else session.answered)

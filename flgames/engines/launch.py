@@ -50,9 +50,7 @@ def check_engine(settings: Settings) -> None:
     engine = settings.engine
     if engine not in ENGINES:
         raise unknown("engine", engine, ("local", *ENGINES))
-    needed = importlib.import_module(f"flgames.engines.{engine}").NEEDS
-    if importlib.util.find_spec(needed) is None:
-        raise UserError(f"`engine` {engine} needs more packages: pip install -c constraints.txt '.[{engine}]'.")
+    check_installed(engine)
     if settings.game.batched:
         raise UserError(f"`batched` is for clients in one process; `engine` {engine} has each in its own.")
     for entry in likely_entries(settings):
@@ -60,6 +58,13 @@ def check_engine(settings: Settings) -> None:
             raise UserError(
                 f"{entry.title} has all data in one place; `engine` {engine} is for clients that are apart."
             )
+
+
+def check_installed(engine: str) -> None:
+    """Refuse an engine whose packages are not there."""
+    needed = importlib.import_module(f"flgames.engines.{engine}").NEEDS
+    if importlib.util.find_spec(needed) is None:
+        raise UserError(f"`engine` {engine} needs more packages: pip install -c constraints.txt '.[{engine}]'.")
 
 
 def simulate(run: RunFolder, callbacks: Sequence[Callback], interrupted: Callable[[], bool]) -> None:

@@ -221,6 +221,8 @@ def play_run(
     for match, folder in run.games():
         if not folder.has_ended:
             runner.play(folder, match)
+        elif connect:
+            connect(match).close()  # who was away when it ended still has its states
 
 
 def _on_unseen(

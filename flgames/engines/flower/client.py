@@ -89,6 +89,13 @@ def _host(name: str, state: str, data: str, site: str) -> Host:
     return Host(name, SiteData(name, Path(data) if data else None, rules), Path(disk), forgets=True, rules=rules)
 
 
+def log_as_flower() -> None:
+    """What is shown to a person is what Flower's own logger prints: let ours be among it."""
+    ours = logging.getLogger("flgames")
+    ours.handlers, ours.propagate = list(logging.getLogger("flwr").handlers), False
+    ours.setLevel(logging.INFO)
+
+
 def packed(payload: bytes) -> RecordDict:
     """Our bytes as Flower carries them."""
     return RecordDict({PAYLOAD: ArrayRecord({PAYLOAD: Array("uint8", (len(payload),), FORMAT, payload)})})

@@ -12,7 +12,7 @@ from flwr.app import Context, Message, RecordDict
 from flwr.serverapp import Grid, ServerApp
 
 from flgames.data.names import natural
-from flgames.engines.flower.client import name_in, packed, unpacked
+from flgames.engines.flower.client import log_as_flower, name_in, packed, unpacked
 from flgames.engines.remote import Replies, why_unfit
 from flgames.engines.serve import open_or_create, serve
 from flgames.engines.sites import known_players, number_of_players
@@ -37,7 +37,7 @@ def make_server_app(report: Callable[[RunFolder], None]) -> ServerApp:
     @app.main()
     def main(grid: Grid, context: Context) -> None:
         """Play what the run configuration says."""
-        _log_as_flower()
+        log_as_flower()
         given = {key.replace("-", "_"): value for key, value in context.run_config.items() if value != ""}
         out = Path(str(given.pop("out", "") or f"runs/flower-{context.run_id}"))
         run = open_or_create(out, resolve(given | {"engine": "flower"}))
@@ -45,13 +45,6 @@ def make_server_app(report: Callable[[RunFolder], None]) -> ServerApp:
             report(run)
 
     return app
-
-
-def _log_as_flower() -> None:
-    """What is streamed to a person is what Flower's own logger prints: let rounds be among it."""
-    ours = logging.getLogger("flgames")
-    ours.handlers, ours.propagate = list(logging.getLogger("flwr").handlers), False
-    ours.setLevel(logging.INFO)
 
 
 def play_on(grid: Grid, run: RunFolder) -> bool:
