@@ -114,7 +114,7 @@ class Deployment:
             self._processes[name] = subprocess.Popen(
                 [BIN / command, *options], cwd=self.folder, stdout=log, stderr=subprocess.STDOUT,
                 start_new_session=True, preexec_fn=on_all_cores,
-                env=self.environment | {processes.MARK: self._mark(name)} | (environment or {}),
+                env=self.environment | {processes.MARK: self.mark(name)} | (environment or {}),
             )  # fmt: skip
 
     def exit_code(self, name: str, timeout: float = 60) -> int:
@@ -123,16 +123,16 @@ class Deployment:
 
     def kill(self, name: str) -> None:
         """At once, with all that belongs to it."""
-        processes.kill(self._mark(name))
+        processes.kill(self.mark(name))
         self._processes.pop(name).wait()
 
     def stop(self) -> None:
         names = list(self._processes)
         for name in names:
             self.kill(name)
-        assert not [each for name in names for each in processes.marked(self._mark(name))]
+        assert not [each for name in names for each in processes.marked(self.mark(name))]
 
-    def _mark(self, name: str) -> str:
+    def mark(self, name: str) -> str:
         return str(self.folder / name)
 
     def flwr(self, *command: str, timeout: float = 90) -> dict[str, Any]:

@@ -64,7 +64,8 @@ class Sites:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.environments: dict[str, dict[str, str]] = {}
         """What a site's processes have in their environment beside the usual."""
-        (folder / "project.yml").write_text(project(free_port(), clients))
+        self.port = free_port()
+        (folder / "project.yml").write_text(project(self.port, clients))
         command = [NVFLARE, "provision", "-p", "project.yml", "-w", "kits"]
         subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
         self.kits = folder / "kits" / "flgames" / "prod_00"
@@ -136,14 +137,17 @@ class Sites:
     def run_folder(self, run: str) -> Path:
         return self.kits / "localhost" / STATES / run
 
-    def rounds(self, run: str) -> list[dict[str, Any]]:
-        """The lines that a run has written so far."""
+    def lines(self, run: str) -> list[bytes]:
+        """What a run has written of its rounds so far."""
         paths = list(self.run_folder(run).glob("*/seed-0/measures.jsonl"))
-        return [json.loads(line) for line in paths[0].read_text().splitlines()] if paths else []
+        return paths[0].read_bytes().splitlines() if paths else []
+
+    def rounds(self, run: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.lines(run)]
 
     def wait_for_round(self, run: str, number: int, timeout: float = 90) -> None:
         deadline = time.monotonic() + timeout
-        while len(self.rounds(run)) < number:
+        while len(self.lines(run)) < number:
             assert time.monotonic() < deadline, self.logs()
             time.sleep(0.05)
 

@@ -24,6 +24,7 @@ from faults.soak.absences import weights_of_the_same_game
 from faults.soak.game import RUN, Soak
 from faults.soak.table import Outcome, markdown, write_memory
 from flgames.engines import processes
+from flgames.engines.launch import FRUGAL
 from tests.games import same, weights
 from tests.nvflare_sites import sites
 
@@ -61,7 +62,7 @@ def main(
     out: Annotated[Path, typer.Option(help="Where soak.md and soak.csv go.")] = Path("results"),
 ) -> None:  # fmt: skip
     """Play long, kill sites, and look at what is left."""
-    os.environ["PYTHONPATH"] = str(HERE)
+    os.environ |= FRUGAL | {"PYTHONPATH": str(HERE)}
     console = Console()
     with Progress(console=console) as progress:
         outcomes = [

@@ -89,28 +89,22 @@ class Soak:
             self.sites.nvflare("job", "abort", number, "--force")
             self.sites.start(client)
         self.sites.wait_for_end(number)
-        before = self.record
+        before = self.sites.lines(RUN)
         self.sites.wait_for_clients()
         number = self.sites.submit(job)
-        self.wait_until(lambda: self.record != before)
+        self.wait_until(lambda: self.sites.lines(RUN) != before)
         seconds = time.monotonic() - began
         # Every line says how long the game took until then: no round has the same line when it is played again.
-        kept = sum(
-            1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(before, self.record, strict=False))
-        )
+        pairs = zip(before, self.sites.lines(RUN), strict=False)
+        kept = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
         self.again += len(before) - kept
         alone = len(before) - at if whole else 0
         self.kills.append(Kill(at, client, "site" if whole else "process", alone, len(before) - kept, seconds))
         return number
 
     @property
-    def record(self) -> list[bytes]:
-        paths = list(self.sites.run_folder(RUN).glob("*/seed-0/measures.jsonl"))
-        return paths[0].read_bytes().splitlines() if paths else []
-
-    @property
     def played(self) -> int:
-        return len(self.record)
+        return len(self.sites.lines(RUN))
 
     def wait_for(self, round_: int) -> None:
         """Until so many rounds are in the record, with a look at the memory now and then."""

@@ -10,6 +10,7 @@ from statistics import median
 
 from faults.soak.game import CHECKPOINT, LOOKS, Kill
 from faults.soak.memory import Life, Memory
+from flgames.engines.launch import FRUGAL
 
 MAY_GROW = 0.05
 """By so much of itself, after a process' first rounds."""

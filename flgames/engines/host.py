@@ -117,6 +117,8 @@ class Host:
         self.limits = Limits(self.rules.limits, disk / self.name, self.journal.folder)
         self._lock = threading.Lock()
         self._session: Session | None = None
+        self._told: tuple[object, Match, str] | None = None
+        """The last match as it was told, and its key: every question tells it, and to read it takes time."""
 
     def handle(self, payload: bytes, caller: str = SERVER) -> bytes:
         """Answer a payload. What goes wrong is an answer too: the server hears a code, this site's journal the rest.
@@ -205,8 +207,7 @@ class Host:
         return answer
 
     def _session_for(self, header: Mapping[str, Any]) -> Session:
-        match = Match.model_validate(header["match"])
-        folder = self._folder(header, match)
+        match, folder = self._match_of(header)
         begins = header["kind"] == "ask" and header["task"] == "introduce"
         is_new = begins or not folder.exists()
         if begins:  # whatever is there under this name belongs to a game that nobody will go on with
@@ -254,15 +255,20 @@ class Host:
 
     def _leave(self, header: Mapping[str, Any]) -> None:
         """A match has ended, with this client or while it was away: nothing of it is kept, and nothing is read."""
-        folder = self._folder(header, Match.model_validate(header["match"]))
+        _, folder = self._match_of(header)
         shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):  # the run has other matches
             folder.parent.rmdir()
         if self._session and self._session.folder == folder:
             self._session = None
 
-    def _folder(self, header: Mapping[str, Any], match: Match) -> Path:
-        return self.disk / self.name / _run_named(header["run"]) / match.key
+    def _match_of(self, header: Mapping[str, Any]) -> tuple[Match, Path]:
+        """The match that a question is of, and where its states are."""
+        if self._told is None or self._told[0] != header["match"]:
+            match = Match.model_validate(header["match"])
+            self._told = header["match"], match, match.key
+        _, match, key = self._told
+        return match, self.disk / self.name / _run_named(header["run"]) / key
 
     def _write_now(self, session: Session) -> None:
         _write(session, "now.pt", NOW if session.answered is None else session.answered)

@@ -40,6 +40,10 @@ QUIET = {
 }
 """Nothing that we start calls home, or installs what is there already."""
 
+FRUGAL = {"NVFLARE_STREAMING_RETRY_TIMEOUT": "5", "MALLOC_ARENA_MAX": "2"}
+"""NVFlare keeps every answer, with a thread of its own, while its sender might send it again: a minute, unless it is told
+another number of seconds. Between processes of one machine little is lost. Its threads make glibc spread memory, too."""
+
 LOOK = 0.2
 PATIENCE = 20.0
 """Seconds that an engine has to end by itself once the run has."""
@@ -150,7 +154,7 @@ def _started(run: RunFolder) -> Iterator[subprocess.Popen[bytes]]:
     # NVFlare's workspace has a folder of our name, which would hide an editable install from its processes.
     package = str(Path(flgames.__file__).parents[1])
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
-    unmarked = os.environ | QUIET | {"PYTHONPATH": path, SIMULATED_VARIABLE: "1"}
+    unmarked = os.environ | QUIET | FRUGAL | {"PYTHONPATH": path, SIMULATED_VARIABLE: "1"}
     environment = unmarked | {processes.MARK: run.id, LOCKED: run.id}
     processes.kill(run.id)  # what a process that was killed has left behind
     with open(run.path / LOG, "ab") as log, processes.watched(run.id, unmarked):

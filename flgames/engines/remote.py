@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from flgames.core.client import RESERVED
 from flgames.core.messages import Answer, Answers, Ask, Saved
+from flgames.core.server import BEGINNING
 from flgames.core.state import State
 from flgames.data.names import printable, unfit, unfit_client
 from flgames.data.own.roles import Roles
@@ -151,7 +152,8 @@ class RemoteFederation:
         return Saved({}, failed)
 
     def rounds(self) -> set[int]:
-        done, _ = self._tell({"kind": "rounds"})
+        # It is now that they read their data: they get more time than for a move, as when a game begins.
+        done, _ = self._tell({"kind": "rounds"}, max(self.timeout, BEGINNING) if self.timeout else None)
         common = [set(header.rounds) for header in done.values()]
         return set.intersection(*common) if common else set()
 
@@ -163,10 +165,13 @@ class RemoteFederation:
         """The match has ended: clients need not keep anything of it."""
         self._tell({"kind": "leave"})
 
-    def _tell(self, order: Mapping[str, Any]) -> tuple[dict[str, AnswerHeader], dict[str, str]]:
+    def _tell(
+        self, order: Mapping[str, Any], timeout: float | None = None
+    ) -> tuple[dict[str, AnswerHeader], dict[str, str]]:
         """The same order to every client; who has done it, and who has not and why."""
         asked = [name for name in self.clients if name not in self.excluded]
-        done, failed = _told(self.exchange, asked, {**self._header, **order}, self.timeout, allowed_bytes(Ask("")))
+        order, patience = {**self._header, **order}, timeout or self.timeout
+        done, failed = _told(self.exchange, asked, order, patience, allowed_bytes(Ask("")))
         return done, failed | self.excluded
 
 

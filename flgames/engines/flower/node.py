@@ -12,6 +12,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import click
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
@@ -22,7 +23,6 @@ from flwr.common.constant import ErrorCode
 from flwr.supercore.exit import register_signal_handlers
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree, no_object_id_recompute
 from flwr.supercore.inflatable.inflatable_utils import pull_and_inflate_object_from_tree, push_objects
-from flwr.supercore.run import RunNotRunningException
 from flwr.supercore.task_identity import TaskIdentity
 from flwr.supercore.telemetry import EventType
 from flwr.supernode.fleet_http_connection import http_request_response
@@ -42,8 +42,10 @@ def parsed(node_config: str) -> UserConfig:
     """What is written as for flower-supernode; it must say which client this is."""
     try:
         config = parse_config_args([node_config] if node_config else None)
-    except ValueError as error:
-        raise UserError(f"`node_config` {node_config!r} can't be read: {error}.") from None
+    except click.ClickException:
+        raise UserError(
+            f'`node_config` {node_config} can\'t be read: write it as \'client="ward-7" data="/data"\'.'
+        ) from None
     name_of(config)
     return config
 
@@ -69,35 +71,35 @@ def attend(superlink: str, authority: Path | None, keys: Keys | None, config: Us
         log.info("%s is there, as node %d", name_of(config), node)
         pause = SOONEST
         while True:
+            received = receive()
+            if received is None:
+                time.sleep(pause)
+                pause = min(1.5 * pause, LATEST)
+                continue
+            pause = SOONEST
+            run, tree = received[0].metadata.run_id, received[1]
             try:
-                if (received := receive()) is None:
-                    time.sleep(pause)
-                    pause = min(1.5 * pause, LATEST)
-                    continue
-                pause = SOONEST
-                question, tree = received
-                run = question.metadata.run_id
-                message = pull_and_inflate_object_from_tree(
-                    tree, partial(pull, run), partial(confirm, run), return_type=Message
-                )
-                # What is taken in does not have its own number.
-                message.metadata.__dict__["_message_id"] = tree.object_id
                 began = time.monotonic()
+                message = pull_and_inflate_object_from_tree(
+                    tree, partial(pull, run), partial(confirm, run), return_type=Message, initial_backoff=SOONEST
+                )
+                message.metadata.__dict__["_message_id"] = tree.object_id  # it does not travel
                 reply = _reply(message, Context(run, node, config, RecordDict(), {}))
-                reply.metadata.__dict__["_message_id"] = reply.object_id
                 with no_object_id_recompute():
                     wanted, session = send(reply, get_object_tree(reply), time.monotonic() - began)
                     push_objects(get_all_nested_objects(reply), partial(push, run, session), object_ids_to_push=wanted)
-            except RunNotRunningException:
-                log.info("a question of a run that has ended meanwhile")
+            except Exception as error:  # its run may have ended meanwhile; the next question is another one
+                log.error("a question was lost: %s", error)
 
 
 def _reply(message: Message, context: Context) -> Message:
     """What went wrong is told by its kind only: the rest is for people at the site."""
     TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = context.run_id, context.node_id, 0
     try:
-        return client_app(message, context)
+        reply = client_app(message, context)
     except Exception as error:
         log.exception("a question could not be answered")
         reason = str(error) if isinstance(error, UserError) else type(error).__name__
-        return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=message)
+        reply = Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=message)
+    reply.metadata.__dict__["_message_id"] = reply.object_id
+    return reply

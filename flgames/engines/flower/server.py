@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from flwr.app import Context, Message, RecordDict
 from flwr.serverapp import Grid, ServerApp
+from flwr.supercore.inflatable.inflatable_utils import pull_objects
 
 from flgames.data.names import natural
 from flgames.engines.flower.client import log_as_flower, name_in, packed, unpacked
@@ -38,6 +39,7 @@ def make_server_app(report: Callable[[RunFolder], None]) -> ServerApp:
     def main(grid: Grid, context: Context) -> None:
         """Play what the run configuration says."""
         log_as_flower()
+        _look_again_soon()
         given = {key.replace("-", "_"): value for key, value in context.run_config.items() if value != ""}
         out = Path(str(given.pop("out", "") or f"runs/flower-{context.run_id}"))
         run = open_or_create(out, resolve(given | {"engine": "flower"}))
@@ -45,6 +47,13 @@ def make_server_app(report: Callable[[RunFolder], None]) -> ServerApp:
             report(run)
 
     return app
+
+
+def _look_again_soon() -> None:
+    """A reply is announced before all of it is there. Flower then waits a second, and has no setting for that."""
+    usual = pull_objects.__kwdefaults__
+    if usual and "initial_backoff" in usual:
+        usual["initial_backoff"] = SOONEST
 
 
 def play_on(grid: Grid, run: RunFolder) -> bool:
