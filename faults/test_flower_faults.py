@@ -12,8 +12,8 @@ import pytest
 import torch
 import trustme
 
-from tests.flower_sites import Deployment
-from tests.games import weights
+from tests.flower_sites import Deployment, deployment
+from tests.games import local_weights, same, weights
 
 pytestmark = pytest.mark.xdist_group("flower")
 
@@ -79,3 +79,13 @@ def test_a_killed_node_is_skipped_and_rejoins_from_its_own_disk(flower: Deployme
     assert lines[-1]["moved"] == ["client-1", "client-2"], "it is back"
     assert len(lines) == ROUNDS
     assert len({name.split("/")[1] for name in weights(out)}) == 2
+
+
+def test_flowers_own_supernode_plays_beside_ours(tmp_path: Path) -> None:
+    """It starts a process for every message, and its client goes on from its disk."""
+    (tmp_path / "sites").mkdir()
+    out = tmp_path / "run"
+    with deployment(tmp_path / "sites", set_up=lambda made: made.by_flower.add(1)) as up:
+        up.wait_for(out / "summary.txt", up.run(rounds=2, threads=1, stop_below="never", out=str(out)))
+    here = local_weights(tmp_path / "here", "--rounds", "2", "--threads", "1", "--stop-below", "never")
+    assert same(weights(out), here)

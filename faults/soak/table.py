@@ -75,7 +75,9 @@ def markdown(outcomes: list[Outcome], first: int, command: str, machine: str) ->
         "## Memory",
         "",
         f"Resident megabytes of every process that was there for {2 * first} rounds or longer, after its first {first} "
-        f"and at its end (medians of the looks around). At most {MAY_GROW:.0%} more is flat.",
+        f"and at its end. At most {MAY_GROW:.0%} more is flat. The sites were started with "
+        f"`{' '.join(f'{name}={value}' for name, value in FRUGAL.items())}`. flgames runs in the processes of jobs "
+        "only: what a site and the server have beside them is NVFlare alone.",
         "",
         "| game | process | how many | rounds | MB then | MB at the end | the one that grew most |",
         "|---|---|---|---|---|---|---|",

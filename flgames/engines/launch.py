@@ -41,8 +41,8 @@ QUIET = {
 """Nothing that we start calls home, or installs what is there already."""
 
 FRUGAL = {"NVFLARE_STREAMING_RETRY_TIMEOUT": "5", "MALLOC_ARENA_MAX": "2"}
-"""NVFlare keeps every answer, with a thread of its own, while its sender might send it again: a minute, unless it is told
-another number of seconds. Between processes of one machine little is lost. Its threads make glibc spread memory, too."""
+"""NVFlare keeps every answer, with a thread of its own, while its sender might send it again: a minute, unless it is
+told otherwise. Between processes of one machine little is lost. Its many threads make glibc spread memory, too."""
 
 LOOK = 0.2
 PATIENCE = 20.0
