@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-faults docs gallery lint bench data clean
+.PHONY: demo test test-faults soak docs gallery lint bench data clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,9 @@ test: lint  ## lint, types and tests
 
 test-faults: $(STAMP)  ## kill parts of real federations, and see what becomes of the game: up to 12 minutes
 	$(BIN)/python -m pytest -n 2 --dist loadgroup faults $(FAULTS)
+
+soak: $(STAMP)  ## 2,000 rounds over NVFlare, undisturbed and with sites that are killed: memory, what is left, weights; 15 minutes
+	$(BIN)/python -m faults.soak
 
 gallery: $(STAMP)  ## the reports that the documentation shows, into build/gallery; it plays a game on drawn scans, which takes long
 	$(BIN)/python site_gallery.py

@@ -1,7 +1,7 @@
 """A client of the game as an application of Flower: the ClientApp that `flwr run` finds through flower_app/.
 
-In a deployment every message starts a process of its own, so a client's state is on its site's disk after each
-answer, and the next process begins there. What this file imports is imported for every message.
+Flower's own SuperNode starts a process for every message, so a client's state is on its site's disk after each answer,
+and the next process begins there. What this file imports is imported for every message then.
 """
 
 from __future__ import annotations
