@@ -22,6 +22,14 @@ PATIENCE = 300.0
 """Seconds for the next round."""
 
 
+def settings(rounds: int, clients: int) -> dict[str, str]:
+    """What is played."""
+    return {
+        "benchmark": "colored-digits", "clients": str(clients), "predictor": "linear", "variant": "f-fl-games-smooth",
+        "schedule": "simultaneous", "rounds": str(rounds), "stop_below": "never", "against": "none", "threads": "1",
+    }  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Kill:
     """What was done to whom, and what it cost."""
@@ -50,12 +58,9 @@ class Soak:
 
     def play(self, folder: Path, kill_every: int) -> None:
         """To its end. A site that is killed last stays out: the others end the game without it."""
-        job = write_job(
-            folder / "job", RUN, "--benchmark", "colored-digits", "--clients", str(len(self.sites.clients)),
-            "--predictor", "linear", "--variant", "f-fl-games-smooth", "--schedule", "simultaneous",
-            "--rounds", str(self.rounds), "--stop-below", "never", "--against", "none", "--threads", "1",
-            "--checkpoint-every", str(CHECKPOINT), "--timeout", str(TIMEOUT), "--min-clients", "1",
-        )  # fmt: skip
+        chosen = settings(self.rounds, len(self.sites.clients)) | {"timeout": str(TIMEOUT), "min_clients": "1"}
+        options = [text for name, value in chosen.items() for text in (f"--{name.replace('_', '-')}", value)]
+        job = write_job(folder / "job", RUN, *options, "--checkpoint-every", str(CHECKPOINT))
         number = self.sites.submit(job)
         rounds = range(kill_every, self.rounds, kill_every) if kill_every else range(0)
         for round_, client, whole in zip(

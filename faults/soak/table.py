@@ -40,11 +40,8 @@ class Outcome:
         """Of the processes that were there for at least as long again as their first rounds."""
         return [each for each in self.memory.lives(first) if each.rounds >= 2 * first]
 
-    def held(self, first: int) -> bool:
-        return self.as_local and not self.left and all(each.growth <= MAY_GROW for each in self.lives(first))
 
-
-def markdown(outcomes: list[Outcome], first: int, command: str, machine: str) -> str:
+def markdown(outcomes: list[Outcome], own: Life, first: int, command: str, machine: str) -> str:
     """The page."""
     lines = [
         "# A soak over NVFlare",
@@ -76,11 +73,14 @@ def markdown(outcomes: list[Outcome], first: int, command: str, machine: str) ->
         "",
         f"Resident megabytes of every process that was there for {2 * first} rounds or longer, after its first {first} "
         f"and at its end. At most {MAY_GROW:.0%} more is flat. The sites were started with "
-        f"`{' '.join(f'{name}={value}' for name, value in FRUGAL.items())}`. flgames runs in the processes of jobs "
-        "only: what a site and the server have beside them is NVFlare alone.",
+        f"`{' '.join(f'{name}={value}' for name, value in FRUGAL.items())}`. What grows is NVFlare's: flgames runs in "
+        "the processes of jobs only, and with all of its sites in one process and nothing between them, which is the "
+        "first line, it stays where it was.",
         "",
         "| game | process | how many | rounds | MB then | MB at the end | the one that grew most |",
         "|---|---|---|---|---|---|---|",
+        f"| without NVFlare | server and sites | 1 | {own.rounds:,} | {own.settled:.1f} | {own.last:.1f} "
+        f"| {own.growth:+.1%} |",
     ]
     for outcome in outcomes:
         kinds: dict[tuple[str, str], list[Life]] = defaultdict(list)

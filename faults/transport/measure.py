@@ -112,7 +112,10 @@ def _sizes(sites: Sites, run: str) -> list[list[int]]:
     """Bytes down and up of every question of a round, as the first site has written them down."""
     audit = sites.kits / sites.clients[0] / STATES / sites.clients[0] / ".site" / "audit.jsonl"
     asked = [line for line in lines_of(audit) if line.get("run") == run and line.get("kind") == "ask"]
-    middle = asked[len(asked) // 2 :]
-    tasks = dict.fromkeys(line["task"] for line in middle[:4])
-    last = {line["task"]: line for line in middle if line["task"] in tasks}
-    return [[last[task]["received"], last[task]["sent"]] for task in tasks]
+    middle = asked[len(asked) // 4 : 3 * len(asked) // 4]
+    tasks = dict.fromkeys(line["task"] for line in middle)
+    return [[int(median(_of(middle, task, which))) for which in ("received", "sent")] for task in tasks]
+
+
+def _of(lines: list[dict[str, Any]], task: str, which: str) -> list[int]:
+    return [line[which] for line in lines if line["task"] == task]
