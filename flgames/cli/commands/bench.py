@@ -16,6 +16,7 @@ def bench(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds that are timed with ten players; five times as many with two.")] = 10,
     peers: Annotated[bool, typer.Option("--peers", help="The same round in Flower, NVFlare, pfl-research and a plain loop instead; writes OUT/bench-peers.md and .csv.")] = False,
     scale: Annotated[bool, typer.Option("--scale", help="A round with 2 to 1,000 clients instead; writes OUT/bench-scale.md and .csv.")] = False,
+    images: Annotated[int | None, typer.Option(min=100, help="Reading so many PNG files instead, beside decoding each of them once.")] = None,
     pfl_python: Annotated[Path | None, typer.Option(help="An interpreter that has pfl, for --peers: it can't share an environment with the extras.")] = None,
     out: options.Results = Path("results"),
     benchmark: Annotated[str, typer.Option(help="Where the stop rounds are compared: colored-mnist takes some minutes, colored-digits seconds.")] = "colored-mnist",
@@ -25,7 +26,11 @@ def bench(
     For example: flgames bench
     """
     with exit_codes(), options.results_folder(out):
-        if scale:
+        if images:
+            from flgames.report.bench_images import run_images
+
+            run_images(make_console(), images)
+        elif scale:
             from flgames.report.scale import run_scale
 
             run_scale(out, make_console())

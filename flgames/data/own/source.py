@@ -120,10 +120,10 @@ class OwnData:
     def input_shape(self) -> tuple[int, ...]:
         return self.options.layout.shape
 
-    def samples(self, client: str, path: Path | None = None) -> LaidOut:
-        """What one client has, where the folder has it or at a path of its own."""
+    def samples(self, client: str, path: Path | None = None, keep: bool | None = None) -> LaidOut:
+        """What one client has, where the folder has it or at a path of its own; ``keep`` is as for ``read``."""
         path = path or path_of(self.options.data, client, self.options.roles)
-        return LaidOut.of(read(client, path, self.options.roles), self.options.layout)
+        return LaidOut.of(read(client, path, self.options.roles, keep), self.options.layout)
 
     def training_clients(self) -> dict[str, LaidOut]:
         """All players."""
