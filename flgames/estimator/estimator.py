@@ -151,7 +151,8 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``{name: (X, y)}`` or ``{name: dataset}`` with a map-style dataset of (input, label); or arrays and the
             client of every row. A DataFrame may have words, dates, truths and empty cells, and its columns any order.
         progress
-            Show a bar.
+            Show a bar with the rounds done and the time left if all are played; where there is no terminal, a line
+            now and then.
         """
         for callback in self.callbacks:
             if not isinstance(callback, Callback):

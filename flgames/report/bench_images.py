@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from flgames.data.own.bitmaps import Shape
 from flgames.data.own.kept import Kept
 from flgames.data.own.pictures import pictures_in
 from flgames.data.own.reader import Reader
+from flgames.waiting.told import followed, telling
 
 SIDES = {32: 1, 256: 20}
 """Sides of images, and which part of the files is drawn of each: the larger ones take longer."""
@@ -31,8 +32,7 @@ def run_images(console: Console, files: int) -> None:
         with tempfile.TemporaryDirectory(prefix="flgames-") as scratch:
             folder = Path(scratch, "images")
             number = max(1, files // part)
-            with console.status(f"drawing {number:,} images of {side} x {side} ..."):
-                _draw(folder, number, side)
+            _draw(folder, number, side)
             decoding = 0.0
             for what, seconds, processor in _measured(folder, side, Path(scratch, "cache")):
                 decoding = decoding or processor
@@ -41,7 +41,7 @@ def run_images(console: Console, files: int) -> None:
     console.print(table)
 
 
-def _measured(folder: Path, side: int, cache: Path) -> Iterator[tuple[str, float, float]]:
+def _measured(folder: Path, side: int, cache: Path) -> list[tuple[str, float, float]]:
     """What is done, how long it takes, and how much of processors."""
     files = pictures_in("here", folder).files
     smaller = min(side, 64)
@@ -58,14 +58,17 @@ def _measured(folder: Path, side: int, cache: Path) -> Iterator[tuple[str, float
         reader.survey()
         reader.fitted(shape)
 
-    yield "each decoded once", *_timed(plainly)
-    yield "survey and first game", *_timed(lambda: read(alone))
-    yield "next game", *_timed(lambda: alone.fitted(shape))
-    yield "the same, and kept", *_timed(lambda: read(run))
-    yield "next run, of what was kept", *_timed(lambda: read(again))
+    with telling(lambda *_: None):  # a bar takes time too
+        return [
+            ("each decoded once", *_timed(plainly)),
+            ("survey and first game", *_timed(lambda: read(alone))),
+            ("next game", *_timed(lambda: alone.fitted(shape))),
+            ("the same, and kept", *_timed(lambda: read(run))),
+            ("next run, of what was kept", *_timed(lambda: read(again))),
+        ]
 
 
-def _timed(work: Callable[[], object | None]) -> tuple[float, float]:
+def _timed(work: Callable[[], object]) -> tuple[float, float]:
     began, processor = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - began, time.process_time() - processor
@@ -75,7 +78,7 @@ def _draw(folder: Path, number: int, side: int) -> None:
     """Soft blots with noise: about as many bytes as a scan of that size."""
     (folder / "class").mkdir(parents=True)
     draw = np.random.default_rng(0)
-    for each in range(number):
+    for each in followed(range(number), lambda each: f"drawing images of {side} x {side}"):
         blots = Image.fromarray(draw.integers(0, 256, (side // 8, side // 8, 3), dtype=np.uint8))
         smooth = np.asarray(blots.resize((side, side), Image.Resampling.BICUBIC)).astype(np.int16)
         noisy = smooth + draw.integers(-6, 7, (side, side, 1), dtype=np.int16)

@@ -25,21 +25,24 @@ def bench(
 
     For example: flgames bench
     """
-    with exit_codes(), options.results_folder(out):
+    from flgames.waiting.bar import shown
+
+    console = make_console()
+    with exit_codes(), options.results_folder(out), shown(console):
         if images:
             from flgames.report.bench_images import run_images
 
-            run_images(make_console(), images)
+            run_images(console, images)
         elif scale:
             from flgames.report.scale import run_scale
 
-            run_scale(out, make_console())
+            run_scale(out, console)
         elif peers:
             from flgames.report.peers import run_peers
 
-            run_peers(out, make_console(), pfl_python)
+            run_peers(out, console, pfl_python)
         else:
             from flgames.report.bench import run_bench
 
-            if not run_bench(make_console(), rounds, benchmark):
+            if not run_bench(console, rounds, benchmark):
                 raise typer.Exit(1)
