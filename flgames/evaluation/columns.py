@@ -80,7 +80,8 @@ def columns_of(
     own logistic models stand for them.
     """
     rows = list(sites.values())
-    heads = [fit_head(each.features, each.targets, classes) for each in rows]
+    fitting = followed(rows, lambda _: "fitting the sites' own models")
+    heads = [fit_head(each.features, each.targets, classes) for each in fitting]
     told = [_told(head, each) for head, each in zip(heads, rows, strict=True)]
     playing = players or [_linear(head.weight, head.bias) for head in heads]
     q, chance = heterogeneity(told)

@@ -74,7 +74,7 @@ def shown(console: Console) -> Iterator[None]:
 
         def hear(what: str, done: int, total: int) -> None:
             fraction = done / max(total, 1)
-            if fraction < bar.forecast.done:
+            if fraction < bar.forecast.done or not done:
                 bar.begin()
             bar("", fraction, what)
 

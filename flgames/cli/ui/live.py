@@ -29,7 +29,8 @@ class LiveLine(Callback):
         self._reported: dict[str, str] = {}
         self._turns: Turns | None = None
         self._held_out: str | None = None
-        self._doing = "getting ready"
+        engine = run.settings.engine if run else "local"
+        self._doing = "getting ready" if engine == "local" else f"starting {engine}"
         self._line: Text | None = None
         self._live = (
             Live(get_renderable=self._shown, console=console, refresh_per_second=8, transient=True)
