@@ -72,8 +72,12 @@ class FeatureCache:
         if not self._fits or self._stored is None:
             inputs, targets = self._read(index)
             return self.representation(inputs), targets
-        places = self._places[index].to(self.device)
+        places = self.places(index)
         return self._stored.index_select(0, places), self._all_targets().index_select(0, places)
+
+    def places(self, index: Tensor) -> Tensor:
+        """Where these samples stand in the order."""
+        return self._places[index].to(self.device)
 
     def _has_room(self, features: Tensor) -> bool:
         if self._fits and self._stored is None:

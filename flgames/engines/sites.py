@@ -37,14 +37,15 @@ class SiteData:
     def survey(self, data: str, roles: Roles) -> Survey:
         """What others may know of its own data."""
         here = surveys.allowed(self.rules.data, roles)
-        return surveys.told(self.rules.survey, read(self.client, self._where(data, here), here).survey())
+        records = read(self.client, self._where(data, here), here, self.rules.data.keep_images)
+        return surveys.told(self.rules.survey, records.survey())
 
     def samples(self, match: Match) -> Samples:
         data = match.data()
         if isinstance(data, OwnData):
             here = surveys.allowed(self.rules.data, data.options.roles)
             own = replace(data, options=data.options.model_copy(update={"columns": here.columns}))
-            return own.samples(self.client, self._where(data.options.data, here))
+            return own.samples(self.client, self._where(data.options.data, here), self.rules.data.keep_images)
         clients = data.training_clients()
         if self.client not in clients:
             raise unknown("client of this benchmark", self.client, clients)

@@ -30,7 +30,7 @@ from flgames.errors import UserError
 from flgames.estimator import build
 from flgames.estimator.build import Module
 from flgames.estimator.disagreement import column_table
-from flgames.estimator.followers import Bar, History
+from flgames.estimator.followers import Bar, History, shown_if
 from flgames.estimator.inputs import feeds, names_of, ready_of, rows_for
 from flgames.estimator.knobs import OF_A_RUN, implied, parameters, with_knobs
 from flgames.estimator.saved import SavedModel, label_array, write_model
@@ -151,7 +151,8 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``{name: (X, y)}`` or ``{name: dataset}`` with a map-style dataset of (input, label); or arrays and the
             client of every row. A DataFrame may have words, dates, truths and empty cells, and its columns any order.
         progress
-            Show a bar.
+            Show a bar with the rounds done and the time left if all are played; where there is no terminal, a line
+            now and then.
         """
         for callback in self.callbacks:
             if not isinstance(callback, Callback):
@@ -202,9 +203,10 @@ class FLGames(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         by_players = isinstance(method, Settled) and method.evidence(play.server)
         found_by = method.game.ensemble(play.server).cpu() if isinstance(method, Settled) and by_players else None
         ensemble, result = self.model_.ensemble, self.result_
-        self.disagreement_: Any = column_table(
-            samples, self._layout, ensemble, found_by, result, run.validation, run.seed, len(self._numbers)
-        )
+        with shown_if(progress):
+            self.disagreement_: Any = column_table(
+                samples, self._layout, ensemble, found_by, result, run.validation, run.seed, len(self._numbers)
+            )
 
     def _method(
         self, modules: Architecture, samples: Mapping[str, Samples], run: Settings, device: torch.device

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from contextlib import AbstractContextManager, nullcontext
+
+from rich.console import Console
 
 from flgames.core.callbacks import Callback, GameInfo
 from flgames.core.records import RoundRecord
+from flgames.waiting.bar import WorkBar, shown
+from flgames.waiting.forecast import Forecast
 
 
 class History(Callback):
@@ -19,24 +23,34 @@ class History(Callback):
 
 
 class Bar(Callback):
-    """A progress bar, if one is wanted. Use as a context manager."""
+    """A progress bar with the rounds done and the time left, if one is wanted. Use as a context manager."""
 
     def __init__(self, show: bool) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, disable=not show, transient=True)
+        self._bar = WorkBar(_console(), Forecast({"game": 1.0})) if show else None
 
     def __enter__(self) -> Bar:
-        self._bar.start()
+        if self._bar:
+            self._bar.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        if self._bar:
+            self._bar.__exit__()
 
     def on_start(self, game: GameInfo) -> None:
         self._rounds = game.rounds
-        self._task = self._bar.add_task("round 0", total=game.rounds)
 
     def on_round(self, record: RoundRecord) -> None:
-        played = record.round + 1
-        words = f"round {played}/{self._rounds}, train {record.accuracy:.3f}, spread {record.spread:.3f}"
-        self._bar.update(self._task, completed=played, description=words)
+        if self._bar:
+            played = record.round + 1
+            words = f"round {played}/{self._rounds}, train {record.accuracy:.3f}, spread {record.spread:.3f}"
+            self._bar("game", played / self._rounds, words)
+
+
+def shown_if(show: bool) -> AbstractContextManager[None]:
+    """A bar for what is looked at after a game, if one is wanted."""
+    return shown(_console()) if show else nullcontext()
+
+
+def _console() -> Console:
+    return Console(highlight=False, markup=False)

@@ -20,6 +20,7 @@ from flgames.methods.heads import Head, fit_head
 from flgames.methods.settled.disagreement import centred
 from flgames.models.ensemble import Ensemble
 from flgames.seeds import generator
+from flgames.waiting.told import followed
 
 MOST = 2000
 """Samples of a client that a column is shuffled for."""
@@ -79,7 +80,8 @@ def columns_of(
     own logistic models stand for them.
     """
     rows = list(sites.values())
-    heads = [fit_head(each.features, each.targets, classes) for each in rows]
+    fitting = followed(rows, lambda _: "fitting the sites' own models")
+    heads = [fit_head(each.features, each.targets, classes) for each in fitting]
     told = [_told(head, each) for head, each in zip(heads, rows, strict=True)]
     playing = players or [_linear(head.weight, head.bias) for head in heads]
     q, chance = heterogeneity(told)
@@ -87,7 +89,8 @@ def columns_of(
     raw = [min(1.0, float(chance[:, mine].min()) * int(mine.sum()) * len(chance)) for mine in of_column]
     q = q / max(1, len(told) - 1)
     found = []
-    for name, mine, p in zip(columns, of_column, _holm(raw), strict=True):
+    each = list(zip(columns, of_column, _holm(raw), strict=True))
+    for name, mine, p in followed(each, lambda column: f"comparing the sites' models by {column[0]}"):
         apart = _apart(rows, mine, playing, name, seed)
         loss, accuracy = _used(rows, mine, model, name, seed)
         found.append(ColumnEvidence(name, apart, float(q[:, mine].max()), p, loss, accuracy))

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from flgames.data.benchmarks.clients import HeldOut
 from flgames.errors import UserError
 from flgames.seeds import torch_seed
+from flgames.waiting.told import followed
 
 CELLS = 7
 """Segments a side: four pixels each on Colored MNIST."""
@@ -64,7 +65,8 @@ def segments_of(image: Tensor) -> Tensor:
 
 def explain(model: nn.Module, held_out: HeldOut, rows: Sequence[int], seed: int = 0) -> list[Explanation]:
     """Explain the model's predictions for these held-out images."""
-    return [_explain(model.eval(), held_out, row, seed) for row in rows]
+    said = followed(rows, lambda row: f"explaining image {row}")
+    return [_explain(model.eval(), held_out, row, seed) for row in said]
 
 
 def _explain(model: nn.Module, held_out: HeldOut, row: int, seed: int) -> Explanation:

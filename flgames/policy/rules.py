@@ -39,6 +39,9 @@ class DataRules(_Rules):
     """Whether a folder that the server names is looked at, where this site has no path of its own."""
     any_column: bool = False
     """Whether the server may choose the target and the client column."""
+    keep_images: bool | None = False
+    """Whether decoded pixels may lie in the user's cache, outside of the folder. None, in Python: as the environment
+    says, which a file can't say."""
 
 
 class SurveyRules(_Rules):
@@ -108,7 +111,7 @@ class Rules(_Rules):
 
 
 OPEN = Rules(
-    data=DataRules(from_server=True, any_column=True),
+    data=DataRules(from_server=True, any_column=True, keep_images=None),
     survey=SurveyRules(most_classes=sys.maxsize, min_count=1),
     game=GameRules(
         min_batch_size=1,

@@ -28,6 +28,7 @@ from flgames.models.networks import MLP
 from flgames.report.attacking import ATTACKS, Attacked, Reversed
 from flgames.runs.entries import entry
 from flgames.runs.match import Match
+from flgames.waiting.told import followed
 
 OPTIONS = BenchmarkOptions(benchmark="colored-digits", clients=5)
 SEEDS = range(5)
@@ -180,12 +181,10 @@ def run_attacks(out: Path, console: Console) -> None:
     torch.set_num_threads(1)
     path = out / "attacks.csv"
     found = _read(path)
-    for row in all_rows():
-        if row not in found:
-            found[row] = figures(*row)
-            method, attack, defence, seed = row
-            console.print(f"{method}, {attack}, {defence}, seed {seed}: {found[row][0]:.3f}")
-            _write(path, found)
+    waiting = [row for row in all_rows() if row not in found]
+    for row in followed(waiting, lambda row: f"{row[0]}, {row[1]}, {row[2]}, seed {row[3]}"):
+        found[row] = figures(*row)
+        _write(path, found)
     text = markdown(found)
     write_atomically(out / "attacks.md", text.encode())
     console.print(text)

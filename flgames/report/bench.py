@@ -36,6 +36,7 @@ from flgames.models.mlp import paper_architecture
 from flgames.runs.entries import game
 from flgames.runs.resolve import resolve
 from flgames.runs.runner import set_up
+from flgames.waiting.told import followed, tell
 
 IMAGES = 60_000
 SIDE = 28
@@ -69,15 +70,15 @@ def _speed_table(rounds: int) -> Table:
     table = Table(title="One simultaneous round (ms)", title_justify="left")
     for column in ("N", "memory", "moves", "GEMM", "ratio", "+ measure", "GEMM", "ratio", "samples"):
         table.add_column(column, justify="right")
-    for players in (2, 10):
-        for memory in (0, 5):
-            timing = time_rounds(players, memory, rounds * 10 // players)  # short rounds vary more
-            whole, products = timing.moves + timing.measure, timing.move_products + timing.measure_products
-            table.add_row(
-                str(players), str(memory),
-                f"{timing.moves:.1f}", f"{timing.move_products:.1f}", f"{timing.moves / timing.move_products:.2f}",
-                f"{whole:.1f}", f"{products:.1f}", f"{whole / products:.2f}", str(timing.samples),
-            )  # fmt: skip
+    cases = [(players, memory) for players in (2, 10) for memory in (0, 5)]
+    for players, memory in followed(cases, lambda case: f"rounds of {case[0]} players, memory {case[1]}"):
+        timing = time_rounds(players, memory, rounds * 10 // players)  # short rounds vary more
+        whole, products = timing.moves + timing.measure, timing.move_products + timing.measure_products
+        table.add_row(
+            str(players), str(memory),
+            f"{timing.moves:.1f}", f"{timing.move_products:.1f}", f"{timing.moves / timing.move_products:.2f}",
+            f"{whole:.1f}", f"{products:.1f}", f"{whole / products:.2f}", str(timing.samples),
+        )  # fmt: skip
     return table
 
 
@@ -209,6 +210,17 @@ def _forward(inputs: Tensor, matrices: Sequence[Tensor]) -> list[Tensor]:
     return steps
 
 
+class _Told(Callback):
+    """Tells who waits of every round."""
+
+    def __init__(self, what: str, rounds: int) -> None:
+        self.what = what
+        self.rounds = rounds
+
+    def on_round(self, record: RoundRecord) -> None:
+        tell(self.what, record.round + 1, self.rounds)
+
+
 def compare_stop_rounds(console: Console, benchmark: str) -> bool:
     """Play the same game twice, deciding by estimates and by exact counts, and compare where it stops."""
     stops = {}
@@ -218,7 +230,7 @@ def compare_stop_rounds(console: Console, benchmark: str) -> bool:
         clients = source.training_clients(settings.seed)
         play = set_up(game(settings), clients, source.classes, settings.seed, torch.device("cpu"))
         play.start()
-        end = play.run()
+        end = play.run([_Told(f"a game that is stopped by {name}", play.rounds)])
         stops[name] = play.next_round
         console.print(
             f"{settings.title} on {source.title}, {play.rule}, by {name}: "

@@ -9,7 +9,6 @@ from statistics import fmean, stdev
 
 import numpy as np
 from matplotlib import pyplot
-from rich.console import Console
 from rich.table import Table
 
 from flgames.data.benchmarks.clients import HeldOut
@@ -18,22 +17,23 @@ from flgames.report.plots import GREY, UNSEEN, save
 from flgames.runs.folder import GameFolder
 from flgames.runs.load import load_model
 from flgames.runs.match import Match
+from flgames.waiting.told import within
 
 Explained = Mapping[str, Sequence[Explanation]]
 """The explanations of every model, of the same images in the same order."""
 
 
 def explain_games(
-    games: Mapping[str, tuple[GameFolder, Match]], images: int, console: Console
+    games: Mapping[str, tuple[GameFolder, Match]], images: int
 ) -> tuple[dict[str, list[Explanation]], dict[str, float]]:
     """Explain the model of every game on the same held-out images, as its entry sees them: and their flip rates."""
     explained, flip_rates = {}, {}
-    for name, (folder, match) in games.items():
+    for number, (name, (folder, match)) in enumerate(games.items()):
         (held_out, *_) = match.data().unseen_clients()
         assert isinstance(held_out, HeldOut)
         rows = chosen_rows(held_out, images)  # the same ones for all: they follow from the labels alone
-        console.print(f"explaining {name}: {len(rows)} images ...")
-        explained[name] = explain(load_model(folder, match), held_out, rows, match.seed)
+        with within(number, len(games)):
+            explained[name] = explain(load_model(folder, match), held_out, rows, match.seed)
         profile = folder.result().profile
         assert profile is not None
         flip_rates[name] = profile.flip_rate

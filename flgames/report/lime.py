@@ -29,7 +29,7 @@ def show_lime(stem: Path, lines: Sequence[Line], store: Store, console: Console)
     source, seed = planted(lines[0].case.options), lines[0].played[0].seed
     firsts = {line.label: line.case.matches()[0] for line in lines}
     games = {label: (store.folder(match), match) for label, match in firsts.items()}
-    explained, flip_rates = explain_games(games, IMAGES, console)
+    explained, flip_rates = explain_games(games, IMAGES)
     noun = source.feature.noun
     pictures = {name: explanations[:DRAWN] for name, explanations in explained.items()}
     picture, table = stem.with_suffix(".png"), stem.with_name(stem.name + "-shares.csv")

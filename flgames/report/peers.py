@@ -22,7 +22,6 @@ from statistics import median
 
 import torch
 from rich.console import Console
-from rich.progress import Progress
 
 import flgames
 from flgames.core.local import LocalFederation
@@ -36,6 +35,7 @@ from flgames.models.linear import linear_architecture
 from flgames.models.mlp import paper_architecture
 from flgames.report.bench import move_products, timed
 from flgames.report.peer.work import BATCH, CLASSES, SAMPLES, SHAPES, samples
+from flgames.waiting.told import tell
 
 KINDS = ("MLP", "linear")
 SIZES = (2, 10, 100)
@@ -86,21 +86,18 @@ def run_peers(out: Path, console: Console, pfl_python: Path | None) -> None:
         if size <= peer.most and not (peer.once and repetition)
     ]
     found: dict[tuple[str, int, str], list[float]] = {}
-    with Progress(console=console) as progress:
-        bar = progress.add_task("rounds", total=len(planned) + len(cases))
-        for peer, kind, size in planned:
-            progress.update(bar, description=f"{peer.title}, {size} clients, {kind}")
-            seconds = _seconds(peer, there[peer], kind, size)
-            if seconds:
-                found.setdefault((kind, size, peer.title), []).extend(seconds)
-            else:
-                console.print(f"{peer.title} failed with {size} clients ({kind}).", style="yellow")
-            progress.advance(bar)
-        games = {}
-        for kind, size in cases:
-            progress.update(bar, description=f"F-FL Games (Smooth), {size} players, {kind}")
-            games[kind, size] = game_round(kind, size, ROUNDS)
-            progress.advance(bar)
+    work = len(planned) + len(cases)
+    for number, (peer, kind, size) in enumerate(planned):
+        tell(f"{peer.title}, {size} clients, {kind}", number, work)
+        seconds = _seconds(peer, there[peer], kind, size)
+        if seconds:
+            found.setdefault((kind, size, peer.title), []).extend(seconds)
+        else:
+            console.print(f"{peer.title} failed with {size} clients ({kind}).", style="yellow")
+    games = {}
+    for number, (kind, size) in enumerate(cases, len(planned)):
+        tell(f"F-FL Games (Smooth), {size} players, {kind}", number, work)
+        games[kind, size] = game_round(kind, size, ROUNDS)
     medians = {key: median(seconds) for key, seconds in found.items()}
     write_atomically(out / "bench-peers.csv", as_csv(medians, games).encode())
     text = markdown(medians, games, {peer.title: _version(peer, each) for peer, each in there.items() if peer.package})

@@ -22,7 +22,6 @@ from statistics import median
 
 import torch
 from rich.console import Console
-from rich.progress import track
 
 from flgames.core.callbacks import Callback
 from flgames.core.local import LocalFederation
@@ -34,6 +33,7 @@ from flgames.methods.fl_games.config import FLGamesConfig
 from flgames.methods.fl_games.server import Game
 from flgames.models.linear import linear_architecture
 from flgames.models.mlp import paper_architecture
+from flgames.waiting.told import followed
 
 COLUMNS, ROWS = 73, 400
 """Of a table a client, as FARS has them."""
@@ -106,7 +106,7 @@ def exponent(cases: list[Case], what: str) -> float:
 def run_scale(out: Path, console: Console) -> None:
     """Measure every case, and write both tables."""
     planned = [(kind, n, part) for kind, most in MOST.items() for part in PARTICIPATION for n in SIZES if n <= most]
-    cases = [_apart(*each) for each in track(planned, "cases", console=console)]
+    cases = [_apart(*each) for each in followed(planned, lambda each: f"{each[1]:,} clients, {each[0]}")]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(asdict(cases[0])), lineterminator="\n")
     writer.writeheader()

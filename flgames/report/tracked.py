@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Self
 
@@ -15,7 +16,7 @@ from flgames.runs.runner import info_of
 FOLDER = "tensorboard"
 
 
-class Tracker(Callback):
+class Tracker(Callback, ABC):
     """Follows a whole run. It is made before the first round, and closed whatever happens: use as a context manager.
 
     Of a run that goes on, it is told again of what was played before: it may not have been there.
@@ -31,9 +32,9 @@ class Tracker(Callback):
         """Refuse to begin what could not be tracked."""
 
     @property
+    @abstractmethod
     def where(self) -> str:
         """Where it writes, or the command that shows it."""
-        raise NotImplementedError
 
     def close(self, ended: bool) -> None:
         """Nothing more will be told."""

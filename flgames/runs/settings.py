@@ -328,8 +328,10 @@ def _check_together(settings: Settings) -> None:
             if name not in known:
                 raise unknown("method to play `against`:", name, (*known, NONE))
     check_game(settings.game)
-    if settings.game.batched and settings.predictor != "linear":
-        raise UserError("`batched` is for linear players: give `predictor` linear, or leave it out.")
+    if settings.predictor == "linear" and settings.game.ensemble != "balanced":
+        for name in ("opponents", "look_up"):
+            if getattr(settings.game, name):
+                raise UserError(f"`{name}` is for players that are not linear; linear opponents are one: leave it out.")
     if settings.settles_games and settings.rounds <= settings.training.settle_after:
         raise UserError(
             f"`rounds` {settings.rounds} leave none for training after the game's `settle_after` "
@@ -347,6 +349,8 @@ def check_game(game: FLGamesConfig) -> None:
         raise UserError(f"`participation` is for simultaneous play; with `schedule` {game.schedule} one player moves.")
     if game.batched and (game.full_batch or game.representation == "variable"):
         raise UserError("`batched` is for mini-batches on a fixed representation: leave it out.")
+    if game.look_up and game.full_batch:
+        raise UserError("`full_batch` looks opponents up anyhow: leave `look_up` out.")
     if game.settle != "never" and game.representation == "variable":
         raise UserError("`settle` is for a fixed representation, and here phi is learnt.")
     if game.settle != "never" and game.ensemble == "balanced":

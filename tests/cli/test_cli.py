@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from flgames.cli import app
 from flgames.data.benchmarks import published
-from flgames.data.benchmarks.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE
+from flgames.data.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE
 from flgames.runs.folder import RunFolder, locked
 from flgames.runs.load import load
 from flgames.runs.resolve import resolve

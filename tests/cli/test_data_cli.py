@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from flgames.cli import app
 from flgames.data.benchmarks import published
 from flgames.data.benchmarks.registry import NAMES
-from flgames.data.benchmarks.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE, is_offline
+from flgames.data.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE, is_offline
 from tests.benchmarks import OF_SITES, PLANTED, at_hand, sites_at_hand
 
 

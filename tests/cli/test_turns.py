@@ -17,19 +17,10 @@ from flgames.data.own.source import surveys_of
 from flgames.runs.folder import RunFolder
 from flgames.runs.resolve import resolve
 from flgames.runs.runner import info_of, phi_game, play_run
+from tests.clocks import Clock
 from tests.own_data import disagreeing_tables, three_hospitals
 
 ROUNDS = 4
-
-
-class Clock:
-    """Time that goes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from flgames.data.benchmarks.image_sets import ALL, CIFAR10
 from flgames.data.benchmarks.images import ImageSet
 from flgames.data.benchmarks.mirrors import DebianPackage, Folder, Listener, Mirror, NpmPackage, Source
 from flgames.data.benchmarks.published import Published
-from flgames.data.benchmarks.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE, is_offline
+from flgames.data.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE, is_offline
 from flgames.errors import UserError
 
 
@@ -134,7 +134,7 @@ def test_own_folder_comes_first_and_is_not_copied(closed_world: Path, monkeypatc
         assert same(toy(Mirror("https://localhost:1/", ARCHIVES)).fetch(ears), TOY)
         assert ears.tried == [f"FLGAMES_DATA={own}"]
         assert toy().where() == f"{own / home} (verified when it is used)"
-    assert not published.cache_folder().exists()
+    assert not (closed_world / "cache").exists()
 
 
 def test_a_kept_file_is_found_beside_and_inside_its_folder(closed_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ def test_own_folder_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_copy_on_the_machine_is_used_where_it_lies(closed_world: Path) -> None:
     copy = Folder("Debian's copy", write_idx(closed_world / "usr"))
     assert same(toy(copy).fetch(), TOY)
-    assert not published.cache_folder().exists()
+    assert not (closed_world / "cache").exists()
 
 
 def test_https_is_fetched_with_progress_verified_and_kept(closed_world: Path, serve: Callable[[Path], str]) -> None:
@@ -175,7 +175,7 @@ def test_https_is_fetched_with_progress_verified_and_kept(closed_world: Path, se
     assert ears.places == [f"{mirror.name}, kept in {toy().kept}"]
     assert ears.failures == []
     assert ears.bytes[-1][0] == ears.bytes[-1][1] == (closed_world / "server" / ARCHIVES[-1]).stat().st_size
-    assert [path.name for path in published.cache_folder().iterdir()] == ["toy.npz"], "nothing temporary is left"
+    assert [path.name for path in (closed_world / "cache").iterdir()] == ["toy.npz"], "nothing temporary is left"
     again = Ears()
     assert same(toy().fetch(again), TOY)
     assert again.tried == ["cache"]
@@ -248,7 +248,7 @@ def test_a_spoilt_cache_is_named_and_fetched_again(
 
 def test_a_spoilt_cache_is_made_whole_from_a_copy_on_the_machine(closed_world: Path) -> None:
     images = toy(Folder("Debian's copy", write_idx(closed_world / "usr")))
-    published.cache_folder().mkdir()
+    (closed_world / "cache").mkdir()
     images.kept.write_text("spoilt")
     assert same(images.fetch(), TOY)
     assert same(ImageSet.load(images.kept), TOY)

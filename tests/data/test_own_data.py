@@ -10,9 +10,9 @@ import torch
 from PIL import Image
 
 from flgames.data.names import natural
+from flgames.data.own.bitmaps import LARGEST_SIDE
 from flgames.data.own.files import clients_in, likely_kind, read
 from flgames.data.own.layout import Layout
-from flgames.data.own.pictures import LARGEST_SIDE
 from flgames.data.own.records import LaidOut, Records
 from flgames.data.own.roles import Roles
 from flgames.data.own.source import OwnData, OwnOptions, surveys_of

@@ -102,7 +102,7 @@ def test_twelve_bits_in_sixteen_are_scaled_by_what_the_site_uses(tmp_path: Path)
         values = np.linspace(0, brightest, 16).reshape(4, 4).astype(np.uint16)
         written(tmp_path / "x" / f"{number}.png", values)
     found = pictures_in("a", tmp_path)
-    assert found.bits == 12, "4000 takes twelve bits, in whichever file it is"
+    assert found.survey().bits == 12, "4000 takes twelve bits, in whichever file it is"
     dark, bright = pixels_of(found, (1, 4, 4))
     assert bright.max() == 4000 * 255 // 4095
     assert dark.max() == 1000 * 255 // 4095, "a dark scan stays dark"
@@ -111,7 +111,7 @@ def test_twelve_bits_in_sixteen_are_scaled_by_what_the_site_uses(tmp_path: Path)
 def test_whole_sixteen_bits_and_tiff_too(tmp_path: Path) -> None:
     written(tmp_path / "x" / "1.tif", np.full((4, 4), 65535, dtype=np.uint16))
     found = pictures_in("a", tmp_path)
-    assert found.bits == 16
+    assert found.survey().bits == 16
     assert pixels_of(found, (1, 4, 4)).min() == 255
 
 
@@ -168,5 +168,5 @@ def test_images_of_one_patient_stay_together(tmp_path: Path) -> None:
 def test_new_files_are_scaled_by_the_bits_of_the_training_sites(tmp_path: Path) -> None:
     dark = written(tmp_path / "1.png", np.full((4, 4), 900, dtype=np.uint16))
     alone, trained = Pictures("new", [dark], [""]), Pictures("new", [dark], [""], least_bits=12)
-    assert (alone.bits, trained.bits) == (10, 12)
+    assert (alone.survey().bits, trained.survey().bits) == (10, 12)
     assert pixels_of(trained, (1, 4, 4)).max() == 900 * 255 // 4095

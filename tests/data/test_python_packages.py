@@ -16,7 +16,7 @@ import pytest
 from flgames.data.benchmarks import index, mirrors, published
 from flgames.data.benchmarks.mirrors import PythonPackage
 from flgames.data.benchmarks.published import Published
-from flgames.data.benchmarks.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE
+from flgames.data.variables import FOLDER_VARIABLE, OFFLINE_VARIABLE
 from flgames.errors import UserError
 from tests.data.test_mirrors import Ears, serve
 

@@ -29,6 +29,7 @@ OTHER_VALUES: dict[str, Any] = {
     "schedule": "clockwise", "participation": 0.5, "memory": 3, "memory_mode": "paper", "local_steps": "10%",
     "full_batch": True, "phi_batches": "all", "phi_every": "sweep", "batch_size": 7, "learning_rate": 0.5,
     "phi_learning_rate": 0.25, "ensemble": "balanced",
+    "opponents": 4,
     "phi_merged_by": "median", "phi_clip": 2.0, "player_clip": 2.0,
 }  # fmt: skip
 """One that is not the default, for every knob of a game but settle, which a game that learns phi does not have."""
@@ -61,7 +62,7 @@ def test_the_signature_is_what_people_and_scikit_learn_see() -> None:
 
 
 def test_every_knob_reaches_the_game() -> None:
-    assert {*OTHER_VALUES, "settle", "batched"} == set(FLGamesConfig.model_fields) - GIVEN_AS_MODULES
+    assert {*OTHER_VALUES, "settle", "batched", "look_up"} == set(FLGamesConfig.model_fields) - GIVEN_AS_MODULES
     for apart in ("schedule", "participation"):  # some of the players move in simultaneous play only
         values = {name: value for name, value in OTHER_VALUES.items() if name != apart}
         config = config_of(FLGames(nn.Linear(3, 2), **values)).model_dump()
@@ -69,6 +70,7 @@ def test_every_knob_reaches_the_game() -> None:
         assert config["representation"] == "variable"
     assert config_of(FLGames(settle="always")).settle == "always"
     assert config_of(FLGames(batched=True)).batched, "which a variable representation does not allow"
+    assert config_of(FLGames(look_up=True)).look_up, "which a full batch does not need"
 
 
 def set_up(model: FLGames, shape: tuple[int, ...]) -> Architecture:

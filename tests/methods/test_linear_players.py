@@ -84,9 +84,10 @@ def test_all_at_once_goes_on_where_it_was() -> None:
         assert later.ensemble().tensors()[name].equal(tensor)
 
 
-def test_only_linear_players_move_all_at_once() -> None:
-    with pytest.raises(ValueError, match="batched"):
-        played(False, random_clients(9, 12, inputs=INPUTS), batched=True)
+@pytest.mark.parametrize("knobs", [{"opponents": 1}, {"look_up": True}], ids=str)
+def test_linear_opponents_are_one(knobs: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="answered as one"):
+        played(True, random_clients(9, 12, inputs=INPUTS), **knobs)
 
 
 def test_by_hand() -> None:

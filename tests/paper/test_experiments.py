@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner
 
 from flgames.cli import app
-from flgames.cli.ui.forecast import Forecast, WorkBar
 from flgames.core.knobs import Plain
 from flgames.core.stopping.stop_below import StopBelow
 from flgames.evaluation.profile import InvarianceProfile
@@ -30,6 +29,8 @@ from flgames.runs.entries import entry
 from flgames.runs.folder import environment
 from flgames.runs.match import Match
 from flgames.runs.result import Result, StoredMatch
+from flgames.waiting.bar import WorkBar
+from flgames.waiting.forecast import Forecast
 from tests.benchmarks import make_small
 
 NAMES = [

@@ -19,7 +19,6 @@ import pytest
 from typer.testing import CliRunner
 
 from flgames.cli import app
-from flgames.cli.ui.forecast import Forecast, duration
 from flgames.core.records import RoundRecord
 from flgames.data.benchmarks.options import BenchmarkOptions
 from flgames.paper import printed as paper
@@ -32,6 +31,7 @@ from flgames.runs.folder import GameFolder, locked
 from flgames.runs.match import Match
 from flgames.runs.runner import Runner
 from flgames.runs.store import Store
+from flgames.waiting.forecast import Forecast, duration
 
 METHODS = "fedavg,grey-oracle,irm"
 LABEL = "compare-colored-digits-fedavg-grey-oracle-irm-seeds-0-to-1"

@@ -17,6 +17,8 @@ def attacks(out: options.Results = Path("results")) -> None:
     For example: flgames attacks
     """
     from flgames.report.attacks import run_attacks
+    from flgames.waiting.bar import shown
 
-    with exit_codes(), options.results_folder(out):
-        run_attacks(out, make_console())
+    console = make_console()
+    with exit_codes(), options.results_folder(out), shown(console):
+        run_attacks(out, console)

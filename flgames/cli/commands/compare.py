@@ -149,8 +149,9 @@ def _on_own_data(ask: _Asked, console: Console) -> Ready:
     from flgames.data.own.survey import lacking
     from flgames.report import held_out
     from flgames.runs.own_compare import OwnComparison
+    from flgames.waiting.bar import shown
 
-    with console.status("reading the clients' data ..."):
+    with shown(console):
         comparison = OwnComparison.of(ask.told, options.names(ask.methods, ()), ask.range(1))
     settings = comparison.settings
     taken = comparison.holdouts()[0].remarks(comparison.surveys)

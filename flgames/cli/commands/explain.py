@@ -40,6 +40,7 @@ def explain_runs(
     from flgames.data.benchmarks.registry import is_planted, planted
     from flgames.report.explanations import draw_explanations, explain_games, share_table
     from flgames.runs.folder import RunFolder
+    from flgames.waiting.bar import shown
 
     console = make_console()
     with exit_codes():
@@ -64,7 +65,8 @@ def explain_runs(
                 if match.seed == chosen:
                     title = match.entry.title
                     games[title if title not in games else f"{title} ({folder.path})"] = (game, match)
-        explained, flip_rates = explain_games(games, images, console)
+        with shown(console):
+            explained, flip_rates = explain_games(games, images)
         noun = source.feature.noun
         try:
             draw_explanations(out, f"{source.title}, seed {chosen}: explained by LIME", explained, noun)
@@ -127,8 +129,9 @@ def _show_columns(path: Path, match: Match, game: GameFolder, console: Console) 
     """A table, a file and a picture of what the sites of a table disagree about."""
     from flgames.data.benchmarks.sites import SitesData
     from flgames.report.columns import beside_core, column_table, draw, evidence_of, write_csv
+    from flgames.waiting.bar import shown
 
-    with console.status("comparing the sites' models, column by column ..."):
+    with shown(console):
         evidence = evidence_of(game, match)
     title = f"{match.title}: {match.entry.title}, seed {match.seed}"
     _say_finding(match, game, console)

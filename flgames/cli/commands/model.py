@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +19,7 @@ from flgames.errors import UserError
 from flgames.files import write_atomically
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
     from torch import Tensor
 
@@ -59,11 +60,13 @@ def predict(
     For example: flgames predict runs/... new-scans/*.png
     """
     from flgames.runs.load import load
+    from flgames.waiting.bar import shown
 
     with exit_codes():
         model = load(run, method, seed, holdout)
         wrong: list[str] = []
-        rows = list(_predictions(model, files, wrong))
+        with shown(make_console(stderr=True)):
+            rows = list(_predictions(model, files, wrong))
         if len(wrong) == len(files):
             raise UserError(" ".join(wrong))
         header = ["file", "row", "prediction", *(f"p({label})" for label in model.classes)]
@@ -107,6 +110,7 @@ def _predictions(model: LoadedModel, files: list[Path], wrong: list[str]) -> Ite
 
     from flgames.data.own.files import IMAGES
     from flgames.data.samples import EVALUATED
+    from flgames.waiting.told import followed
 
     layout = model.layout
     if layout is None:
@@ -115,7 +119,7 @@ def _predictions(model: LoadedModel, files: list[Path], wrong: list[str]) -> Ite
     pictures = [path for path in files if path.suffix.lower() in IMAGES]
     if pictures and layout.kind == "table":
         raise UserError(f"{pictures[0]} is a picture, and the model reads tables: {', '.join(layout.columns)}.")
-    for path in files:
+    for path in followed(files, lambda path: f"predicting {path.name}"):
         values = _inputs(path, layout, path in pictures, wrong)
         if values is None:
             continue
@@ -186,25 +190,31 @@ def evaluate(
     For example: flgames evaluate runs/... --data scans-of-2027
     """
     from flgames.runs.load import load
+    from flgames.waiting.bar import shown
 
     with exit_codes():
         model = load(run, method, seed, holdout)
         if (data is None) == (benchmark is None):
             raise UserError("Say on what: `data` FOLDER or `benchmark` NAME.")
         device = str(given["device"] or "auto")
-        table = (
-            _on_clients(model, data, target, client_column, device)
-            if data
-            else _on_benchmark(model, str(benchmark), device)
-        )
-        make_console().print(table)
+        console = make_console()
+        with shown(console):
+            table = (
+                _on_clients(model, data, target, client_column, device, console)
+                if data
+                else _on_benchmark(model, str(benchmark), device)
+            )
+        console.print(table)
 
 
-def _on_clients(model: LoadedModel, data: Path, target: str | None, client_column: str | None, device: str) -> Table:
+def _on_clients(
+    model: LoadedModel, data: Path, target: str | None, client_column: str | None, device: str, console: Console
+) -> Table:
     from flgames.data.own.files import clients_in, read
     from flgames.data.own.frames import NPZ, ending
     from flgames.data.own.records import LaidOut, Unseen
     from flgames.data.own.source import remarks_on
+    from flgames.waiting.told import within
 
     layout = model.layout
     if layout is None:
@@ -217,19 +227,23 @@ def _on_clients(model: LoadedModel, data: Path, target: str | None, client_colum
     if layout.columns and not any(ending(path) == NPZ for path in found.values()):
         roles = roles.model_copy(update=named)  # what the model does not need may be as it is
     for remark in remarks_on(str(data), roles):
-        make_console().print(remark, style="yellow", soft_wrap=True)
-    clients = [Unseen(name, LaidOut.of(read(name, path, roles), layout)) for name, path in found.items()]
+        console.print(remark, style="yellow", soft_wrap=True)
+    clients = []
+    for number, (name, path) in enumerate(found.items()):
+        with within(number, len(found)):
+            clients.append(Unseen(name, LaidOut.of(read(name, path, roles), layout)))
     return _table(model, f"{model.match.entry.title} on {data}", clients, device)
 
 
-def _table(model: LoadedModel, title: str, clients: Iterable[Unseen], device: str) -> Table:
+def _table(model: LoadedModel, title: str, clients: Sequence[Unseen], device: str) -> Table:
     """A row a client. Those that were trained on are marked: there a model looks better than it is."""
     from flgames.devices import chosen_device
     from flgames.evaluation.unseen import figures_on
     from flgames.report.clients import ClientRow, empty_table, majority_of
+    from flgames.waiting.told import followed
 
     table = empty_table(f"{title}: accuracy in %")
-    for each in clients:
+    for each in followed(clients, lambda client: f"predicting for {client.name}"):
         figures = figures_on(model.ensemble, each, chosen_device(device), model.result.temperature)
         first, *rest = ClientRow(each.name, [figures], majority_of(model.result), is_unseen=True).cells()
         trained = " (trained on)" if each.name in model.match.players else ""

@@ -98,6 +98,7 @@ def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str,
     from flgames.data.own.survey import lacking
     from flgames.engines.sites import known_players
     from flgames.runs.plan import make_plan
+    from flgames.waiting.bar import shown
 
     if settings.data is None:
         fetch(benchmark(settings.source), console, offline)
@@ -105,7 +106,7 @@ def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str,
     known_players(settings)  # refuses a client to hold out that is not there
     if settings.engine != "local":
         return None  # what its data are is for each client to say
-    with console.status("reading the clients' data ..."):
+    with shown(console):
         surveys = surveys_of(settings.data, settings.roles)
     plan = make_plan(settings, surveys)  # refuses clients that do not fit together
     own = plan.matches[0].options
@@ -121,6 +122,7 @@ def _play(run: RunFolder, console: Console, track: TrackedBy | None) -> None:
     from flgames.engines.launch import simulate
     from flgames.runs.folder import locked
     from flgames.runs.runner import Interrupted, play_run
+    from flgames.waiting.told import telling
 
     console.print(f"run folder: {run.path}", soft_wrap=True)
     is_local = run.settings.engine == "local"
@@ -128,7 +130,7 @@ def _play(run: RunFolder, console: Console, track: TrackedBy | None) -> None:
         if tracked:
             console.print(tracked.where, soft_wrap=True)
         try:
-            with signals(console) as interrupted, LiveLine(console, run) as live:
+            with signals(console) as interrupted, LiveLine(console, run) as live, telling(live.told):
                 callbacks: list[Callback] = [live, tracked] if tracked else [live]
                 (play_run if is_local else simulate)(run, callbacks, interrupted)
         except Interrupted:
@@ -139,9 +141,10 @@ def _play(run: RunFolder, console: Console, track: TrackedBy | None) -> None:
         # Figures and the page are made at the end: nobody waits for what draws them before.
         from flgames.report.html.run_page import write_report
         from flgames.report.run import summarise
+        from flgames.waiting.bar import shown
 
         summarise(run, console)
-        with console.status("making the report ..."):
+        with shown(console):
             page = write_report([run])
         console.print(str(page), soft_wrap=True, style="bold")
         if tracked:

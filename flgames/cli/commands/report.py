@@ -28,6 +28,7 @@ def report(
     from flgames.report.html.live import serve
     from flgames.report.html.run_page import write_report
     from flgames.runs.folder import RunFolder
+    from flgames.waiting.bar import shown
 
     console = make_console()
     with exit_codes():
@@ -37,6 +38,6 @@ def report(
                 raise UserError("`live` serves the page and writes no file: leave `out` out.")
             serve(folders, port, lambda address: console.print(f"{address}  (Ctrl-C ends it)", soft_wrap=True))
             return
-        with console.status("making the report ..."):
+        with shown(console):
             path = write_report(folders, out)
         console.print(str(path), soft_wrap=True, style="bold")

@@ -130,17 +130,19 @@ def _play(
 
 def _show(experiments: Sequence[Experiment], scope: Scope, store: Store, console: Console) -> None:
     from flgames.report.reproduction import show
+    from flgames.waiting.bar import shown
 
-    for each in experiments:
-        show(each, scope, store, console)
+    with shown(console):
+        for each in experiments:
+            show(each, scope, store, console)
 
 
 def _list(scope: Scope, store: Store, console: Console) -> None:
     from rich.table import Table
 
-    from flgames.cli.ui.forecast import duration
     from flgames.cli.ui.playing import expectations
     from flgames.paper.worth import cells, empty
+    from flgames.waiting.forecast import duration
 
     table = Table(title="Tables and figures of the paper", title_justify="left", padding=(0, 0), collapse_padding=True)
     for column in ("name", "needs", "cells", "empty", "matches", "played", "takes", "left"):

@@ -59,10 +59,12 @@ def search(
 
 
 def _play(work: Search, names: Sequence[str], console: Console) -> None:
-    from flgames.cli.ui.forecast import Forecast, Part, WorkBar
+    from flgames.cli.ui.playing import Part
     from flgames.cli.ui.signals import signals
     from flgames.runs.effort import guessed_seconds
     from flgames.runs.runner import Interrupted
+    from flgames.waiting.bar import WorkBar
+    from flgames.waiting.forecast import Forecast
 
     tried = [entry for name in names for entry in work.trials(name)]
     waiting = {str(work.path(entry)): entry for entry in tried if work.find(entry) is None}

@@ -39,7 +39,9 @@ def check(
     from flgames.engines.sites import SiteData
     from flgames.policy.codes import Refused
     from flgames.policy.rules import rules_of_site
+    from flgames.waiting.bar import shown
 
+    console = make_console()
     with exit_codes():
         here = rules_of_site(rules)
         if data is None and here.data.path is None:
@@ -48,10 +50,10 @@ def check(
             target=target or here.data.target, client=here.data.client_column, columns=options.names(columns, ())
         )
         try:
-            told = SiteData(client, data, here).survey("", roles)
+            with shown(console):
+                told = SiteData(client, data, here).survey("", roles)
         except Refused as why:
             raise UserError(f"This site would refuse: {why}.") from None
-        console = make_console()
         console.print("Before a game the server would hear:", style="bold")
         for name, value in told.model_dump(mode="json", exclude_defaults=True).items():
             console.print(f"  {name:11} {json.dumps(value)}", soft_wrap=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from flgames.data.benchmarks.benchmark import Benchmark
 from flgames.data.benchmarks.mirrors import Listener
@@ -19,7 +19,7 @@ class FetchBar(Listener):
     def __init__(self, console: Console, wanted: Published[Any]) -> None:
         self.console = console
         self._title = wanted.title
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._task: TaskID | None = None
         self._source = self.where = ""

@@ -4,33 +4,39 @@ from __future__ import annotations
 
 import time
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
 from flgames.cli.ui.turns import Turns
 from flgames.core.callbacks import Callback, GameInfo
 from flgames.core.records import GameResult, RoundRecord
 from flgames.runs.folder import RunFolder
+from flgames.waiting.forecast import duration
 
 LOG_SECONDS = 5.0
 
 
 class LiveLine(Callback):
-    """What is played, and how it stands; of a run that holds out every client in turn, also how far it is.
-
-    Use as a context manager.
-    """
+    """What is played, how it stands, how far the run is and how long the rest takes. Use as a context manager."""
 
     def __init__(self, console: Console, run: RunFolder | None = None) -> None:
         self.console = console
-        self.run = run if run and run.settings.holds_out_each else None
-        first = Text("getting ready ...", style="dim")
-        self._live = Live(first, console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
-        self._printed_at = time.monotonic()
+        self.run = run
+        self._began = self._printed_at = time.monotonic()
         self._reported: dict[str, str] = {}
         self._turns: Turns | None = None
         self._held_out: str | None = None
+        engine = run.settings.engine if run else "local"
+        self._doing = "getting ready" if engine == "local" else f"starting {engine}"
+        self._line: Text | None = None
+        self._live = (
+            Live(get_renderable=self._shown, console=console, refresh_per_second=8, transient=True)
+            if console.is_terminal
+            else None
+        )
 
     def __enter__(self) -> LiveLine:
         if self._live:
@@ -40,6 +46,12 @@ class LiveLine(Callback):
     def __exit__(self, *_: object) -> None:
         if self._live:
             self._live.stop()
+
+    def told(self, what: str, done: int, total: int) -> None:
+        """What is done before a game, such as reading data."""
+        self._doing, self._line = f"{what}: {done} of {total}", None
+        if not self._live and self._is_due():
+            self.console.print(self._doing, soft_wrap=True)
 
     def on_start(self, game: GameInfo) -> None:
         self._game = game
@@ -66,10 +78,26 @@ class LiveLine(Callback):
                 self.console.print(f"round {record.round + 1}, {client}: {why}", style="yellow", soft_wrap=True)
         self._reported = record.failures
         if self._live:
-            self._live.update(_line(self._game, record, self._turns))
-        elif time.monotonic() - self._printed_at >= LOG_SECONDS:
-            self._printed_at = time.monotonic()
+            self._line = _line(self._game, record)
+        elif self._is_due():
             self.console.print(_line(self._game, record, self._turns), soft_wrap=True)
+
+    def _is_due(self) -> bool:
+        """In a log, whether the last line is old enough."""
+        is_due = time.monotonic() - self._printed_at >= LOG_SECONDS
+        if is_due:
+            self._printed_at = time.monotonic()
+        return is_due
+
+    def _shown(self) -> RenderableType:
+        """As it is now: it is asked some times a second."""
+        if self._line is None:
+            return Text(f"{self._doing} ... {duration(time.monotonic() - self._began)}", style="dim")
+        if self._turns is None:
+            return self._line
+        whole = Table.grid(padding=(0, 1))
+        whole.add_row(ProgressBar(1.0, self._turns.fraction, width=20), Text(str(self._turns), no_wrap=True))
+        return Group(whole, self._line)
 
 
 MOST_NAMED = 2
@@ -77,7 +105,7 @@ MOST_NAMED = 2
 
 
 def _line(game: GameInfo, record: RoundRecord, turns: Turns | None = None) -> Text:
-    """Two lines of at most 80 characters: what is played, and how it stands; before them, whose turn it is."""
+    """Two lines of at most 80 characters: what is played, and how it stands; before them, how far the run is."""
     accuracies = record.accuracy_of
     if len(accuracies) <= MOST_NAMED:
         train = " ".join(f"{name} {accuracy:.3f}" for name, accuracy in accuracies.items())

@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from flgames.core.knobs import GAME, PHI, RESPONSE, SETTLING, STOP
 from flgames.core.stopping.rule import rules
 from flgames.data.benchmarks.options import DATA, WHAT, BenchmarkOptions
-from flgames.data.benchmarks.variables import OFFLINE_VARIABLE
+from flgames.data.variables import OFFLINE_VARIABLE
 from flgames.errors import UserError
 from flgames.runs.own_settings import OWN
 from flgames.runs.settings import ENGINE, RUN, Settings, checked, knobs

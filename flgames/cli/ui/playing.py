@@ -10,14 +10,35 @@ import torch
 import typer
 from rich.console import Console
 
-from flgames.cli.ui.forecast import Forecast, Part, WorkBar, duration
 from flgames.cli.ui.signals import signals
+from flgames.core.callbacks import Callback
+from flgames.core.records import RoundRecord
 from flgames.data.own.source import OwnOptions
 from flgames.runs.compare import play_all
 from flgames.runs.effort import expected_seconds, usual_rounds
 from flgames.runs.match import Match
 from flgames.runs.runner import Interrupted, Runner
 from flgames.runs.store import Store
+from flgames.waiting.bar import WorkBar
+from flgames.waiting.forecast import Forecast, duration
+from flgames.waiting.told import telling
+
+
+class Part(Callback):
+    """A game as one part of a work: its rounds move the bar."""
+
+    def __init__(self, bar: WorkBar, part: str, what: str, rounds: int, usual: int | None = None) -> None:
+        self.bar = bar
+        self.part = part
+        self.what = what
+        self.rounds = rounds
+        self.usual = usual or rounds
+        """After how many rounds it ends, as far as one can tell."""
+
+    def on_round(self, record: RoundRecord) -> None:
+        played = record.round + 1
+        how = f"round {played}/{self.rounds}, train {record.accuracy:.3f}"
+        self.bar(self.part, min(played / self.usual, 0.99), f"{self.what}: {how}")
 
 
 def play_waiting(
@@ -63,7 +84,8 @@ def play_waiting(
             bar(match.stem, 1.0, f"{_said(match)}: ended")
 
         try:
-            play_all(in_time(), store, runner, on_end)
+            with telling(lambda what, done, total: bar.say(f"{what}: {done} of {total}")):
+                play_all(in_time(), store, runner, on_end)
         except Interrupted:
             if asked():
                 console.print("Stopped; the state is saved. The same command goes on.")

@@ -1,19 +1,19 @@
-"""Where a run stands that holds out every client in turn, and how long the rest of it takes."""
+"""Where a run of several games stands, and how long the rest of it takes."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
 
-from flgames.cli.ui.forecast import Forecast, duration
 from flgames.core.callbacks import Callback, GameInfo
 from flgames.core.records import GameResult, RoundRecord
 from flgames.runs.effort import rough_seconds, usual_rounds
 from flgames.runs.folder import RunFolder
+from flgames.waiting.forecast import Forecast, duration
 
 
 class Turns(Callback):
-    """Which client of how many is held out now, and the time left for the whole run.
+    """Which game of how many is played now, or which client is held out, and the time left for the whole run.
 
     How long a method takes is guessed until it has been played with one client; then that is what it takes with others.
     """
@@ -21,7 +21,7 @@ class Turns(Callback):
     def __init__(self, run: RunFolder) -> None:
         games = run.games()
         self._matches = {folder.path: match for match, folder in games}
-        self._clients = run.plan.holdouts
+        self._clients = run.plan.holdouts if run.settings.holds_out_each else ()
         self._rounds = {match.entry.slug: usual_rounds(match.entry) for match in self._matches.values()}
         self._forecast = Forecast({str(path): rough_seconds(match.entry) for path, match in self._matches.items()})
         self._spent = 0.0
@@ -51,13 +51,24 @@ class Turns(Callback):
 
     @property
     def client(self) -> str | None:
-        """Who is held out now."""
-        return self._matches[self._path].holdout
+        """Who is held out now, where each is in turn."""
+        return self._matches[self._path].holdout if self._clients else None
+
+    @property
+    def fraction(self) -> float:
+        """Which share of the run is done, in seconds."""
+        return self._forecast.done / self._forecast.total
 
     def __str__(self) -> str:
-        left = f", about {duration(self._forecast.left(time.monotonic() - self._began))} left"
-        number = self._clients.index(self.client) + 1
-        return f"client {number} of {len(self._clients)} held out{left if self._is_measured else ''}: {self.client}"
+        left = (
+            f"about {duration(self._forecast.left(time.monotonic() - self._began))} left" if self._is_measured else ""
+        )
+        if not self._clients:
+            games = list(self._matches)
+            said = f"game {games.index(self._path) + 1} of {len(games)}" if len(games) > 1 else ""
+            return ", ".join(filter(None, (said, left)))
+        said = f"client {self._clients.index(self.client) + 1} of {len(self._clients)} held out"
+        return f"{', '.join(filter(None, (said, left)))}: {self.client}"
 
     def _learn(self, path: Path, result: GameResult) -> None:
         slug = self._matches[path].entry.slug

@@ -11,21 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-import platformdirs
-
 from flgames.data.benchmarks.mirrors import Folder, Listener, Source
-from flgames.data.benchmarks.variables import FOLDER_VARIABLE, is_offline, own_folder
+from flgames.data.variables import FOLDER_VARIABLE, cache_folder, is_offline, own_folder
 from flgames.errors import UserError
 
 CACHE = "cache"
 
 UNUSABLE = (OSError, ValueError, tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError)
 """How sources that are missing, and files that are cut short or altered, make themselves known."""
-
-
-def cache_folder() -> Path:
-    """Where verified data are kept, a file a set: the user's cache, for example ~/.cache/flgames."""
-    return platformdirs.user_cache_path("flgames")
 
 
 class Content(Protocol):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from flgames.data.own.files import clients_in
 from flgames.data.own.roles import Roles
+from flgames.waiting.told import followed
 
 
 def digest_of(data: str, roles: Roles) -> str:
@@ -18,7 +19,10 @@ def digest_of(data: str, roles: Roles) -> str:
     """
     folder = Path(data)
     files = sorted(set(_files_in(folder, roles)))
-    told = [(file.relative_to(folder).as_posix(), _sha256(file)) for file in files]
+    told = [
+        (file.relative_to(folder).as_posix(), _sha256(file))
+        for file in followed(files, lambda file: f"looking whether {file.name} is as it was")
+    ]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 

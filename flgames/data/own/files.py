@@ -21,6 +21,7 @@ from flgames.data.own.records import Records
 from flgames.data.own.roles import Kind, Roles
 from flgames.data.own.stack import INPUTS, arrays_in, check_numbers, of_array, read_npz
 from flgames.data.own.table import Table, as_table, table_of
+from flgames.data.variables import keeps_images
 from flgames.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -86,9 +87,12 @@ def likely_kind(data: Path, roles: Roles) -> Kind:
     return "images" if first.is_dir() else "table"
 
 
-def read(client: str, path: Path, roles: Roles = NO_ROLES) -> Records:
-    """One client's data. Those read last are remembered, until they change: a survey is followed by a game."""
-    return _read(client, path, roles, _stamp(path))
+def read(client: str, path: Path, roles: Roles = NO_ROLES, keep: bool | None = None) -> Records:
+    """One client's data. Those read last are remembered, until they change: a survey is followed by a game.
+
+    ``keep``: whether decoded images may lie in the user's cache; None: as the environment says.
+    """
+    return _read(client, path, roles, keeps_images() if keep is None else keep, _stamp(path))
 
 
 def _stamp(path: Path) -> tuple[float, int]:
@@ -103,13 +107,13 @@ def _stamp(path: Path) -> tuple[float, int]:
 
 
 @functools.lru_cache(maxsize=64)
-def _read(client: str, path: Path, roles: Roles, changed: tuple[float, int]) -> Records:
+def _read(client: str, path: Path, roles: Roles, keep: bool, changed: tuple[float, int]) -> Records:
     if path.is_dir():
         if roles.given:
             raise UserError(f"{client} has images: `{next(iter(roles.given))}` is for tables.")
         from flgames.data.own.pictures import pictures_in  # PIL is for those who have images
 
-        return pictures_in(client, path)
+        return pictures_in(client, path, keep)
     if not path.exists():
         raise UserError(f"{client} has no data: {path} is not there.")
     match ending(path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from flgames.data.own.survey import Survey
 from flgames.data.own.table import Table
 from flgames.data.samples import POOLED
 from flgames.errors import UserError, unknown
+from flgames.waiting.told import within
 
 FEW = 3
 """Clients that a title names."""
@@ -120,19 +121,26 @@ class OwnData:
     def input_shape(self) -> tuple[int, ...]:
         return self.options.layout.shape
 
-    def samples(self, client: str, path: Path | None = None) -> LaidOut:
-        """What one client has, where the folder has it or at a path of its own."""
+    def samples(self, client: str, path: Path | None = None, keep: bool | None = None) -> LaidOut:
+        """What one client has, where the folder has it or at a path of its own; ``keep`` is as for ``read``."""
         path = path or path_of(self.options.data, client, self.options.roles)
-        return LaidOut.of(read(client, path, self.options.roles), self.options.layout)
+        return LaidOut.of(read(client, path, self.options.roles, keep), self.options.layout)
 
     def training_clients(self) -> dict[str, LaidOut]:
         """All players."""
-        clients = {name: self.samples(name) for name in self.options.players}
+        clients = self._all(self.options.players)
         return {POOLED: LaidOut.joined(clients)} if self.pooled else clients
 
     def unseen_clients(self) -> tuple[Unseen, ...]:
         """Those that are held out."""
-        return tuple(Unseen(name, self.samples(name)) for name in self.options.holdout)
+        return tuple(Unseen(name, samples) for name, samples in self._all(self.options.holdout).items())
+
+    def _all(self, names: Sequence[str]) -> dict[str, LaidOut]:
+        found = {}
+        for number, name in enumerate(names):
+            with within(number, len(names)):
+                found[name] = self.samples(name)
+        return found
 
 
 def path_of(data: str, client: str, roles: Roles) -> Path:
@@ -163,4 +171,8 @@ def surveys_of(data: str, roles: Roles) -> dict[str, Survey]:
     for name in roles.drop if headers else ():
         if not any(name in header for header in headers):
             raise unknown("column to drop:", name, headers[0])
-    return {name: each.survey() for name, each in records.items()}
+    surveys = {}
+    for number, (name, each) in enumerate(records.items()):
+        with within(number, len(records)):
+            surveys[name] = each.survey()
+    return surveys

@@ -19,14 +19,14 @@ from flgames.core.state import State, taken
 from flgames.core.steps import batches_in, make_optimiser, steps_of
 from flgames.data.samples import BatchStream, effective_share, in_chunks
 from flgames.methods.fl_games.config import FLGamesConfig
-from flgames.methods.fl_games.memory import linear_response, response_terms
+from flgames.methods.fl_games.memory import drawn, linear_response, response_terms
 from flgames.methods.fl_games.objective import best_response_loss, opponents_logits, representation_loss
 from flgames.methods.fl_games.settling import edges_along, reliance
 from flgames.methods.heads import fit_head
 from flgames.methods.weighting import Weighting, cells_of
 from flgames.models.architecture import Architecture, Weights, snapshot
 from flgames.models.linear import linear_layer
-from flgames.seeds import torch_seed
+from flgames.seeds import generator, torch_seed
 
 
 class FLGamesClient(Client):
@@ -85,7 +85,10 @@ class FLGamesClient(Client):
 
     def next_batch(self, step: int) -> tuple[Tensor, Tensor]:
         """Features and targets for a step of its next move."""
-        return self._features(self.batches.batch(self.moves * self.steps + step))
+        return self._features(self._batch_of(step))
+
+    def _batch_of(self, step: int) -> Tensor:
+        return self.batches.batch(self.moves * self.steps + step)
 
     def moments(self) -> Answer:
         """The sums and the sums of squares of this client's features, over all of its samples."""
@@ -171,21 +174,33 @@ class FLGamesClient(Client):
         """What is answered to: the own weight in the ensemble, and the opponents."""
         who, memory, mode = self.site.name, self.config.memory, self.config.memory_mode
         if not players:
-            return response_terms(who, self.known, memory, mode)
+            own_weight, terms = response_terms(who, self.known, memory, mode)
+            if count := self.config.opponents:
+                terms = drawn(terms, count, generator(self.site.seed, "opponents", who, self.moves))
+            return own_weight, terms
         own_weight, weights = linear_response(who, self.known, players, memory, mode)
         return own_weight, [(1.0, Action("opponents", t, weights))]
 
     def _mini_batch_steps(self, own_weight: float, opponents: list[Term]) -> list[float]:
         losses = []
+        answered = self._looked_up(opponents) if self.config.look_up and opponents else None
         for step in range(self.steps):
-            features, targets = self.next_batch(step)
-            others = opponents_logits(self.frozen_predictor, opponents, features)
+            index = self._batch_of(step)
+            features, targets = self._features(index)
+            if answered is None:
+                others = opponents_logits(self.frozen_predictor, opponents, features)
+            else:
+                others = answered.index_select(0, self.features.places(index))
             loss = best_response_loss(own_weight, self.predictor(features), others, targets, self.loss)
             self.predictor.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()
             losses.append(loss.item())
         return losses
+
+    def _looked_up(self, opponents: list[Term]) -> Tensor:
+        """What opponents say of all samples, in the order of :attr:`cache`; only new actions are evaluated."""
+        return self.cached_logits(opponents, self.cache.chunks(), self.cache)
 
     def _features(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """phi of these samples, and their targets. One that never moves is computed once."""
@@ -198,7 +213,7 @@ class FLGamesClient(Client):
     def _full_batch_steps(self, own_weight: float, opponents: list[Term]) -> list[float]:
         """Gradient descent on all samples. The opponents stand still, so their logits are looked up, not recomputed."""
         size, chunks = len(self.site.samples), self.cache.chunks()
-        others = self.cached_logits(opponents, chunks, self.cache) if opponents else None
+        others = self._looked_up(opponents) if opponents else None
         targets = self.cache.targets(chunks)
         losses = []
         for _ in range(self.steps):

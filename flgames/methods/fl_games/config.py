@@ -77,6 +77,14 @@ class FLGamesConfig(BaseModel):
         "weights.",
         json_schema_extra=GAME,
     )
+    opponents: int = Field(
+        default=0,
+        ge=0,
+        description="Not in the paper, for many players that are not linear: how many opponents a player answers to, "
+        "drawn anew for every move, each in the place of several. Their logits are right on average, the gradient is "
+        "not. 0: all (default).",
+        json_schema_extra=GAME | LATER,
+    )
     ensemble: EnsembleKind = Field(
         default="uniform",
         description="What players count for in the end: uniform, the paper's mean (default); balanced, which is not in "
@@ -106,9 +114,17 @@ class FLGamesConfig(BaseModel):
     )
     batched: bool = Field(
         default=False,
-        description="Compute the moves of all linear players as one operation: many clients in one process are several "
-        "times as fast, and the weights are the same but for rounding. Default: one by one, as across machines.",
+        description="Compute what clients in one process do as one operation: the moves of linear players, and what is "
+        "counted of all. Many clients are several times as fast, and the weights are the same but for rounding. "
+        "Default: one by one, as across machines.",
         json_schema_extra=RESPONSE | LATER | {"otherwise": "one-by-one"},
+    )
+    look_up: bool = Field(
+        default=False,
+        description="Evaluate an opponent's action once on all of a client's samples, and look up what it says of a "
+        "batch: less work where clients have few samples and players are not linear. The weights are the same but for "
+        "rounding. Default: evaluate it on every batch.",
+        json_schema_extra=RESPONSE | LATER | {"otherwise": "evaluate"},
     )
     full_batch: bool = Field(
         default=False,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from flgames.core.information import Buffer, InformationSet, Term
 from flgames.core.messages import HISTORY, MODEL, Action
 from flgames.methods.fl_games.config import MemoryMode
@@ -43,6 +45,15 @@ def response_terms(player: str, known: InformationSet, memory: int, mode: Memory
             history[-1] = (weight + 1, newest)
         terms += history
     return 1 / total, [(weight / total, action) for weight, action in terms]
+
+
+def drawn(terms: list[Term], count: int, draw: np.random.Generator) -> list[Term]:
+    """The terms of so many opponents, with larger weights: on average the same sum as that of all."""
+    opponents = list(dict.fromkeys(action.author for _, action in terms))
+    if count >= len(opponents):
+        return terms
+    chosen = {opponents[place] for place in draw.permutation(len(opponents))[:count]}
+    return [(weight * len(opponents) / count, action) for weight, action in terms if action.author in chosen]
 
 
 def sum_of(terms: Iterable[Term]) -> Weights:

@@ -26,6 +26,7 @@ from flgames.core.steps import make_optimiser
 from flgames.methods.fl_games.balance import balance
 from flgames.methods.fl_games.client import FLGamesClient
 from flgames.methods.fl_games.config import FLGamesConfig
+from flgames.methods.fl_games.counting import CountedTogether
 from flgames.methods.fl_games.memory import mean_action, mean_history, moved_together
 from flgames.methods.fl_games.schedule import turn
 from flgames.methods.fl_games.settling import RELIED_ON, Told, disagreement
@@ -80,8 +81,10 @@ class Game(Method):
             raise ValueError("settling is for linear players on a fixed representation")
         if config.settle != "never" and config.full_batch:
             raise ValueError("settling weights the samples of mini-batches: it can't be had with full batches")
-        if config.batched and not (self.sums and config.representation == "fixed" and not config.full_batch):
-            raise ValueError("only mini-batch moves of linear players on a fixed representation can be batched")
+        if config.batched and (config.representation == "variable" or config.full_batch):
+            raise ValueError("only mini-batches on a fixed representation can be batched")
+        if self.sums and (config.opponents or config.look_up):
+            raise ValueError("linear opponents are answered as one: they need not be drawn, nor looked up")
         self._reset()
 
     def _reset(self) -> None:
@@ -102,7 +105,9 @@ class Game(Method):
         return FLGamesClient(site, self.architecture, self.config)
 
     def together(self) -> Together | None:
-        return AllAtOnce() if self.config.batched else None
+        if not self.config.batched:
+            return None
+        return AllAtOnce() if self.sums else CountedTogether()
 
     def start(self, server: Server, seed: int) -> None:
         """Draw phi and each player's initial action."""
