@@ -51,6 +51,11 @@ class Figures:
         """What is left without transport, as times the local engine."""
         return (self.game - self.transport) / self.local
 
+    @property
+    def times_sum(self) -> float:
+        """The game, as times the local engine and transport together."""
+        return self.game / (self.local + self.transport)
+
 
 def measured(sites: Sites, folder: Path, rounds: int, settings: dict[str, str]) -> Figures:
     """Play a game on sites that are up, then carry its bytes, then play it here."""
