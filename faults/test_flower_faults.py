@@ -12,12 +12,16 @@ import pytest
 import torch
 import trustme
 
+from flgames.engines.serve import STOP
 from tests.flower_sites import Deployment, deployment
 from tests.games import local_weights, same, weights
 
 pytestmark = pytest.mark.xdist_group("flower")
 
-ROUNDS = 6
+ROUNDS = 2000
+"""More than are played: a round takes a second, and Flower a minute to see that a node is gone."""
+BEFORE = 5
+"""Rounds before the kill: a client that began anew would have made fewer moves."""
 
 
 def rounds(out: Path) -> list[dict[str, Any]]:
@@ -62,23 +66,24 @@ def test_strangers_are_refused(flower: Deployment) -> None:
 def test_a_killed_node_is_skipped_and_rejoins_from_its_own_disk(flower: Deployment, tmp_path: Path) -> None:
     out = tmp_path / "run"
     run = flower.run(rounds=ROUNDS, threads=1, timeout=60, min_clients=1, stop_below="never", out=str(out))
-    wait_for_round(out, 1)
+    wait_for_round(out, BEFORE)
     flower.kill("node-1")
-    wait_for_round(out, 2)
+    wait_for_round(out, len(rounds(out)) + 2)
     flower.start_node_again(1)
     moved = wait_until_it_moves_again(out)
     (now,) = flower.folder.rglob("client-2/*/*/now.pt")
     state = torch.load(io.BytesIO(now.read_bytes().partition(b"\n")[2]), weights_only=True)
     moves = state["client"]["moves"]
-    assert moves in (moved, moved + 1), "it goes on where its own disk says that it was"
-    flower.wait_for(out / "summary.txt", run, timeout=300)
+    # One answer may have been lost with it, and one may be on its way.
+    assert moved <= moves <= moved + 2, "it goes on where its own disk says that it was"
+    (out / STOP).touch()
+    assert flower.wait_for_end(run, timeout=60) == "finished:completed"
     lines = rounds(out)
     missed = [line["round"] for line in lines if "client-2" in line["failures"]]
     assert missed, "the run noticed"
     assert lines[-1]["failures"] == {}
     assert lines[-1]["moved"] == ["client-1", "client-2"], "it is back"
-    assert len(lines) == ROUNDS
-    assert len({name.split("/")[1] for name in weights(out)}) == 2
+    assert len(lines) < ROUNDS
 
 
 def test_flowers_own_supernode_plays_beside_ours(tmp_path: Path) -> None:
@@ -87,5 +92,6 @@ def test_flowers_own_supernode_plays_beside_ours(tmp_path: Path) -> None:
     out = tmp_path / "run"
     with deployment(tmp_path / "sites", set_up=lambda made: made.by_flower.add(1)) as up:
         up.wait_for(out / "summary.txt", up.run(rounds=2, threads=1, stop_below="never", out=str(out)))
-    here = local_weights(tmp_path / "here", "--rounds", "2", "--threads", "1", "--stop-below", "never")
+    game = ("--variant", "f-fl-games-smooth", "--against", "none", "--rounds", "2", "--stop-below", "never")
+    here = local_weights(tmp_path / "here", *game, "--threads", "1")
     assert same(weights(out), here)

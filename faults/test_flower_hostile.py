@@ -58,7 +58,7 @@ def test_own_data_are_played_by_each_sites_rules_and_liars_are_left_out(
     flower.start_node(9)
     out = tmp_path / "run"
     run = flower.run(
-        data="/data/wards", target="sick", clients=2, rounds=4, validation=0, settle="never", early="never", threads=1,
+        data="/data/wards", target="sick", clients=2, rounds=30, validation=0, settle="never", early="never", threads=1,
         timeout=60, min_clients=1, out=str(out),
     )  # fmt: skip
     wait_for_round(out, 1, timeout=600)
