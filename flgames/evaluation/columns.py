@@ -88,11 +88,12 @@ def columns_of(
     of_column = [torch.tensor([place == number for place in origins]) for number in range(len(columns))]
     raw = [min(1.0, float(chance[:, mine].min()) * int(mine.sum()) * len(chance)) for mine in of_column]
     q = q / max(1, len(told) - 1)
+    unmoved = [_Unmoved.of(site, each, playing, model, seed) for site, each in enumerate(rows)]
     found = []
     each = list(zip(columns, of_column, _holm(raw), strict=True))
     for name, mine, p in followed(each, lambda column: f"comparing the sites' models by {column[0]}"):
-        apart = _apart(rows, mine, playing, name, seed)
-        loss, accuracy = _used(rows, mine, model, name, seed)
+        apart = _apart(unmoved, mine, playing, name, seed)
+        loss, accuracy = _used(unmoved, mine, model, name, seed)
         found.append(ColumnEvidence(name, apart, float(q[:, mine].max()), p, loss, accuracy))
     return sorted(found, key=lambda each: -each.differs)
 
@@ -139,27 +140,48 @@ def _said(players: Sequence[Logits], inputs: Tensor) -> Tensor:
     return centred(torch.stack([player(inputs).double() for player in players], 1))
 
 
+@dataclass(frozen=True)
+class _Unmoved:
+    """A site's samples, and what is said of them as they are, which every column is compared with."""
+
+    site: int
+    some: Tensor
+    said: Tensor
+    judged: Tensor
+    targets: Tensor
+    loss: float
+    right: float
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, site: int, rows: SiteRows, players: Sequence[Logits], model: Logits, seed: int) -> _Unmoved:
+        some = rows.features[_some(len(rows.features), str(site), seed)]
+        judged = _judged(model, rows.judged, rows.judged_targets)
+        return cls(site, some, _said(players, some), rows.judged, rows.judged_targets, *judged)
+
+
+def _judged(model: Logits, inputs: Tensor, targets: Tensor) -> tuple[float, float]:
+    """The sum of losses, and how many are right."""
+    logits = model(inputs).double()
+    return float(functional.cross_entropy(logits, targets, reduction="sum")), float((logits.argmax(1) == targets).sum())
+
+
 @torch.no_grad()
-def _apart(rows: Sequence[SiteRows], mine: Tensor, players: Sequence[Logits], name: str, seed: int) -> float:
-    squares, count = 0.0, 0
-    for site, each in enumerate(rows):
-        some = each.features[_some(len(each.features), str(site), seed)]
-        change = _said(players, some) - _said(players, _shuffled(some, mine, name, site, seed, 0))
+def _apart(sites: Sequence[_Unmoved], mine: Tensor, players: Sequence[Logits], name: str, seed: int) -> float:
+    squares = 0.0
+    for each in sites if len(players) > 1 else ():
+        change = each.said - _said(players, _shuffled(each.some, mine, name, each.site, seed, 0))
         # Twice the variance over players is the mean square over pairs; twice again, log-odds of two classes.
-        squares += float(4 * change.var(1).sum()) if len(players) > 1 else 0.0
-        count += len(some)
-    return float((squares / count) ** 0.5)
+        squares += float(4 * change.var(1).sum())
+    return float((squares / sum(len(each.some) for each in sites)) ** 0.5)
 
 
 @torch.no_grad()
-def _used(rows: Sequence[SiteRows], mine: Tensor, model: Logits, name: str, seed: int) -> tuple[float, float]:
+def _used(sites: Sequence[_Unmoved], mine: Tensor, model: Logits, name: str, seed: int) -> tuple[float, float]:
     loss = right = 0.0
-    count = sum(len(each.judged) for each in rows)
-    for site, each in enumerate(rows):
+    for each in sites:
         for time in range(SHUFFLES):
-            moved = _shuffled(each.judged, mine, name, site, seed, time)
-            for sign, inputs in ((1, moved), (-1, each.judged)):
-                logits = model(inputs).double()
-                loss += sign * float(functional.cross_entropy(logits, each.judged_targets, reduction="sum"))
-                right += sign * float((logits.argmax(1) == each.judged_targets).sum())
-    return loss / (SHUFFLES * count), right / (SHUFFLES * count)
+            found = _judged(model, _shuffled(each.judged, mine, name, each.site, seed, time), each.targets)
+            loss, right = loss + found[0] - each.loss, right + found[1] - each.right
+    count = SHUFFLES * sum(len(each.judged) for each in sites)
+    return loss / count, right / count

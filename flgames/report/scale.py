@@ -38,7 +38,10 @@ from flgames.waiting.told import followed
 COLUMNS, ROWS = 73, 400
 """Of a table a client, as FARS has them."""
 
-MOST = {"linear": 1000, "linear, batched": 1000, "MLP": 100}
+DRAWN = 5
+"""Opponents, where perceptrons don't answer all of them."""
+
+MOST = {"linear": 1000, "linear, batched": 1000, "MLP": 100, f"MLP, {DRAWN} opponents, batched": 100}
 """Clients of the largest case. Every perceptron is evaluated at every client: a thousand make a million passes."""
 
 SIZES = (2, 10, 100, 1000)
@@ -65,10 +68,11 @@ def measured(kind: str, players: int, participation: float, rounds: int) -> Case
     """Play some rounds of a case in this process, after those that fill the memory."""
     before = _peak()
     batched = kind.endswith("batched")
-    memory = MEMORY if kind != "MLP" else 0
-    config = FLGamesConfig(memory=memory, participation=participation, batched=batched)
+    memory = 0 if kind.startswith("MLP") else MEMORY
+    opponents = DRAWN if "opponents" in kind else 0
+    config = FLGamesConfig(memory=memory, participation=participation, batched=batched, opponents=opponents)
     shape = (COLUMNS,)
-    method = Game(paper_architecture(shape, 2, False) if kind == "MLP" else linear_architecture(shape, 2), config)
+    method = Game(linear_architecture(shape, 2) if memory else paper_architecture(shape, 2, False), config)
     draw = torch.Generator().manual_seed(0)
     clients = {
         f"client-{k}": ArraySamples(torch.randn(ROWS, COLUMNS, generator=draw), torch.arange(ROWS) % 2)
@@ -153,7 +157,7 @@ def markdown(cases: list[Case]) -> str:
 def main() -> None:
     kind, players, participation = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     torch.set_num_threads(1)
-    rounds = 3 if players * (30 if kind == "MLP" else 1) >= 1000 else 15
+    rounds = 3 if players * (30 if kind.startswith("MLP") else 1) >= 1000 else 15
     print(json.dumps(asdict(measured(kind, players, participation, rounds))))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from flgames.cli.ui import live as live_line
 from flgames.cli.ui import turns
 from flgames.cli.ui.live import LiveLine
 from flgames.cli.ui.turns import Turns
@@ -114,3 +115,22 @@ def test_a_run_that_holds_out_one_has_no_turns(tmp_path: Path) -> None:
     with console.capture() as captured, LiveLine(console, run) as live:
         play_run(run, [live])
     assert "held out" not in captured.get()
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_any_run_says_how_far_it_is_and_what_is_read_before(
+    tmp_path: Path, is_terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_line, "LOG_SECONDS", 0.0)
+    settings = resolve({"rounds": 2, "against": "fedavg", "against_rounds": 2, "threads": 1})
+    run = RunFolder.create(tmp_path / "run", settings)
+    console = Console(width=80, force_terminal=is_terminal)
+    with console.capture() as captured, LiveLine(console, run) as live:
+        live.told("reading the images of a", 16, 40)
+        if live._live:
+            live._live.refresh()
+        play_run(run, [live])
+    said = captured.get()
+    assert "reading the images of a: 16 of 40" in said
+    assert re.search(r"game 2 of 2, about 0 s left.*round 2/2", said, re.DOTALL)
+    assert is_terminal == ("\x1b" in said) == ("━" in said)

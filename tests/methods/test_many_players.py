@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -75,7 +74,7 @@ def test_few_samples_a_client_are_counted_where_few_are_asked_for() -> None:
 def test_drawn_opponents_stand_for_all_of_them(count: int) -> None:
     actions = {name: [Action(name, version, {}) for version in (1, 2)] for name in "abc"}
     terms = [(0.25 * (1 + place), action) for place, own in enumerate(actions.values()) for action in own]
-    draw, total = np.random.default_rng(0), Counter[tuple[str, int]]()
+    draw, total = np.random.default_rng(0), dict.fromkeys([action.key for _, action in terms], 0.0)
     for _ in range(6000):
         found = drawn(terms, count, draw)
         assert len({action.author for _, action in found}) == count

@@ -92,6 +92,8 @@ def _tracker(named: object) -> TrackedBy | None:
 
 def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str, Survey] | None:
     """Have the data at hand, and refuse what can't be played, before a folder is made."""
+    import torch
+
     from flgames.cli.ui.fetching import fetch
     from flgames.data.benchmarks.registry import benchmark
     from flgames.data.own.source import OwnOptions, remarks_on, surveys_of
@@ -106,6 +108,7 @@ def _got_ready(settings: Settings, console: Console, offline: bool) -> dict[str,
     known_players(settings)  # refuses a client to hold out that is not there
     if settings.engine != "local":
         return None  # what its data are is for each client to say
+    torch.set_num_threads(settings.threads)  # images are read by as many
     with shown(console):
         surveys = surveys_of(settings.data, settings.roles)
     plan = make_plan(settings, surveys)  # refuses clients that do not fit together

@@ -51,9 +51,9 @@ class CountedTogether:
             weighted_sum(
                 (weight, predict(who.frozen_predictor, action.weights, rows)) for weight, action in who.model()
             )
-            for rows in torch.cat([features for features, _ in read]).split(ROWS)
+            for rows in torch.split(torch.cat([features for features, _ in read]), ROWS)
         ]
-        of_each = torch.cat(logits).split([len(targets) for _, targets in read])
+        of_each = torch.split(torch.cat(logits), [len(targets) for _, targets in read])
         return [Counts.of(own + bias, targets, who.loss) for own, (_, targets) in zip(of_each, read, strict=True)]
 
     def _samples(self, clients: Sequence[Client], samples: int) -> list[tuple[Tensor, Tensor]]:

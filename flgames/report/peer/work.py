@@ -15,7 +15,10 @@ from torch.nn import functional
 SHAPES = {"MLP": (2, 28, 28), "linear": (73,)}
 CLASSES, WIDTH = 2, 390
 SAMPLES, BATCH, RATE = 1024, 256, 2.5e-4
-"""Of a client. A round is one epoch of four steps of Adam at each."""
+"""Of a client. A round of FedAvg is one epoch of four steps of Adam at each, one of a game a batch."""
+
+MEMORY, COUNTED = 5, 2048
+"""Of a game: an opponent's actions that are answered, and samples in all on which the ensemble is counted."""
 
 
 class Network(nn.Sequential):
