@@ -65,7 +65,7 @@ def test_strangers_are_refused(flower: Deployment) -> None:
 
 def test_a_killed_node_is_skipped_and_rejoins_from_its_own_disk(flower: Deployment, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    run = flower.run(rounds=ROUNDS, threads=1, timeout=60, min_clients=1, stop_below="never", out=str(out))
+    run = flower.run(rounds=ROUNDS, threads=1, timeout=20, min_clients=1, stop_below="never", out=str(out))
     wait_for_round(out, BEFORE)
     flower.kill("node-1")
     wait_for_round(out, len(rounds(out)) + 2)

@@ -78,7 +78,10 @@ GAMES = (
     Peer("flgames over NVFlare, simulator", "game", "nvflare", "nvflare", most=10, once=True),
     Peer("flgames over Flower, simulation", "game", "flower", "flwr", most=10, once=True),
 )
-"""Those that play. A hundred perceptrons would send 30 GB a round."""
+"""Those that play."""
+
+MOST_PERCEPTRONS = 10
+"""That play a whole game: each answers five actions of every other, and a hundred would take minutes a round."""
 
 Medians = dict[tuple[str, int, str], float]
 """Seconds of a round, by network, clients and title."""
@@ -99,6 +102,7 @@ def run_peers(out: Path, console: Console, pfl_python: Path | None) -> None:
         for repetition in range(REPETITIONS)
         for peer in peers
         if peer in there and size <= peer.most and not (peer.once and repetition)
+        if peers is PEERS or kind == "linear" or size <= MOST_PERCEPTRONS
     ]
     found: dict[Peer, dict[tuple[str, int], list[float]]] = {peer: {} for peer in there}
     for peer, kind, size in followed(planned, lambda each: f"{each[0].title}, {each[2]} clients, {each[1]}"):

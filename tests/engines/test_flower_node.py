@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from flgames.cli import app
 from flgames.engines.flower import node
 from flgames.engines.flower.client import packed
-from flgames.engines.flower.server import SOONEST, _look_again_soon
+from flgames.engines.flower.server import SOONEST, _wait_for_what_is_announced
 
 
 @pytest.fixture(autouse=True)
@@ -73,5 +73,6 @@ def test_what_goes_wrong_is_told_by_its_kind(tmp_path: Path, caplog: pytest.LogC
 
 
 def test_flowers_own_pause_can_still_be_shortened() -> None:
-    _look_again_soon()
-    assert (pull_objects.__kwdefaults__ or {})["initial_backoff"] == SOONEST
+    _wait_for_what_is_announced(7.0)
+    usual = pull_objects.__kwdefaults__ or {}
+    assert (usual["initial_backoff"], usual["max_time"]) == (SOONEST, 7.0)

@@ -39,7 +39,6 @@ def make_server_app(report: Callable[[RunFolder], None]) -> ServerApp:
     def main(grid: Grid, context: Context) -> None:
         """Play what the run configuration says."""
         log_as_flower()
-        _look_again_soon()
         given = {key.replace("-", "_"): value for key, value in context.run_config.items() if value != ""}
         out = Path(str(given.pop("out", "") or f"runs/flower-{context.run_id}"))
         run = open_or_create(out, resolve(given | {"engine": "flower"}))
@@ -49,11 +48,12 @@ def make_server_app(report: Callable[[RunFolder], None]) -> ServerApp:
     return app
 
 
-def _look_again_soon() -> None:
-    """A reply is announced before all of it is there. Flower then waits a second, and has no setting for that."""
+def _wait_for_what_is_announced(timeout: float) -> None:
+    """A reply is announced before all of it is there. Flower then looks again after a second, and for two hours, be it
+    of a node that died between the two; and has no setting for that."""
     usual = pull_objects.__kwdefaults__
-    if usual and "initial_backoff" in usual:
-        usual["initial_backoff"] = SOONEST
+    assert usual is not None
+    usual |= {"initial_backoff": SOONEST, "max_time": timeout}
 
 
 def play_on(grid: Grid, run: RunFolder) -> bool:
@@ -85,6 +85,7 @@ class GridExchange:
     def __init__(self, grid: Grid, wanted: Collection[str] | None, number: int, timeout: float) -> None:
         self._grid = grid
         self._timeout = timeout
+        _wait_for_what_is_announced(timeout)
         self._nodes: dict[str, int] = {}
         self._greeted: set[int] = set()
         self._silent: dict[int, Greeting] = {}

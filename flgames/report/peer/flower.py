@@ -44,7 +44,10 @@ def play(kind: str, clients: int, rounds: int) -> list[float]:
 
     class Timed(FedAvg):
         def aggregate_train(self, server_round, replies):  # type: ignore[no-untyped-def]
-            found = super().aggregate_train(server_round, replies)
+            whole = list(replies)
+            if wrong := [reply.error.reason for reply in whole if reply.has_error()]:
+                raise RuntimeError(wrong[0])  # what is not done is not fast
+            found = super().aggregate_train(server_round, whole)
             clock.append(time.perf_counter())
             return found
 
@@ -60,4 +63,6 @@ def play(kind: str, clients: int, rounds: int) -> list[float]:
 
 
 if __name__ == "__main__":
-    main(play)
+    from flgames.report.peer import flower  # Ray's processes find what has a name, and __main__ is theirs
+
+    main(flower.play)
