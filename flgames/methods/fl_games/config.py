@@ -81,8 +81,8 @@ class FLGamesConfig(BaseModel):
         default=0,
         ge=0,
         description="Not in the paper, for many players that are not linear: how many opponents a player answers to, "
-        "drawn anew for every move, each in the place of several. Their logits are right on average, the gradient is "
-        "not. 0: all (default).",
+        "drawn anew for every move, each in the place of several. Cheaper, and where it was tried the shortcut no "
+        "longer cancelled (docs/speed.md). 0: all (default).",
         json_schema_extra=GAME | LATER,
     )
     ensemble: EnsembleKind = Field(
