@@ -16,7 +16,7 @@ from flgames.runs.folder import RunFolder
 from tests.nvflare_sites import Sites, sites, write_job
 from tests.own_data import table
 
-pytestmark = pytest.mark.xdist_group("nvflare")
+pytestmark = pytest.mark.xdist_group("rules")  # beside the other federations of NVFlare: theirs take longest
 
 
 @pytest.fixture(scope="module")
