@@ -162,10 +162,9 @@ def _version(peer: Peer, python: str) -> str:
 
 
 def _seconds(peer: Peer, python: str, kind: str, clients: int) -> list[float]:
-    """Of every round but the first."""
-    rounds = 1 + (2 if clients > 10 else ROUNDS * REPETITIONS if peer.once else ROUNDS)
+    """Of every round but the first ones."""
     before = 1 + (MEMORY if peer in GAMES else 0)  # rounds that fill the memory cost less
-    rounds += before - 1
+    rounds = before + (2 if clients > 10 else ROUNDS * REPETITIONS if peer.once else ROUNDS)
     command = [python, "-m", f"flgames.report.peer.{peer.module}", kind, str(clients), str(rounds)]
     command += [peer.engine] if peer.engine else []
     where = str(Path(flgames.__file__).parent.parent)

@@ -68,11 +68,12 @@ def measured(kind: str, players: int, participation: float, rounds: int) -> Case
     """Play some rounds of a case in this process, after those that fill the memory."""
     before = _peak()
     batched = kind.endswith("batched")
-    memory = 0 if kind.startswith("MLP") else MEMORY
+    is_linear = kind.startswith("linear")
+    memory = MEMORY if is_linear else 0
     opponents = DRAWN if "opponents" in kind else 0
     config = FLGamesConfig(memory=memory, participation=participation, batched=batched, opponents=opponents)
     shape = (COLUMNS,)
-    method = Game(linear_architecture(shape, 2) if memory else paper_architecture(shape, 2, False), config)
+    method = Game(linear_architecture(shape, 2) if is_linear else paper_architecture(shape, 2, False), config)
     draw = torch.Generator().manual_seed(0)
     clients = {
         f"client-{k}": ArraySamples(torch.randn(ROWS, COLUMNS, generator=draw), torch.arange(ROWS) % 2)
