@@ -40,6 +40,10 @@ class Counts:
         return int(self.confusion.diagonal().sum())
 
     @property
+    def wrong(self) -> int:
+        return self.samples - self.correct
+
+    @property
     def accuracy(self) -> float:
         return self.correct / self.samples
 
@@ -110,18 +114,34 @@ class TrainingMeasure:
         variances = zip(self._shares(), self._variances(), strict=True)
         return math.sqrt(sum(share**2 * variance for (share, _), variance in variances))
 
-    @property
-    def worst_error(self) -> float:
-        """The largest standard error of one client's accuracy."""
-        return math.sqrt(max(self._variances()))
+    def spread_margin(self, confidence: float) -> float:
+        """How far the spread may be from that of all training samples, at so many standard errors.
+
+        Any two clients may turn out to be the best and the worst, so the more pairs there are, the more is allowed for.
+        """
+        variances = sorted(self._variances())[-2:]
+        pairs = max(math.comb(len(self.clients), 2), 1)
+        return math.sqrt((confidence**2 + 2 * math.log(pairs)) * sum(variances))
+
+    def bias_margin(self, confidence: float) -> float:
+        """The same for the bias: it is moved by wrong predictions only, each of which counts for two labels."""
+        variance = 0.0
+        for (share, counts), left in zip(self._shares(), self._uncounted(), strict=True):
+            variance += share**2 * (counts.wrong + 1) / (counts.samples + 2) / counts.samples * left
+        classes = max(len(counts.confusion) for counts in self.clients.values())
+        return confidence * math.sqrt(classes / 2 * variance)
 
     def _variances(self) -> list[float]:
         variances = []
-        for name, counts in self.clients.items():
+        for counts, left in zip(self.clients.values(), self._uncounted(), strict=True):
             # Never judge the spread of a coin from a sample in which it always fell on the same side.
             p = (counts.correct + 1) / (counts.samples + 2)
-            variances.append(p * (1 - p) / counts.samples * (1 - counts.samples / self.sizes[name]))
+            variances.append(p * (1 - p) / counts.samples * left)
         return variances
+
+    def _uncounted(self) -> list[float]:
+        """The share of each client's samples that was not counted: what was counted is no estimate."""
+        return [1 - counts.samples / self.sizes[name] for name, counts in self.clients.items()]
 
     def _shares(self) -> list[tuple[float, Counts]]:
         if self.shares is not None:

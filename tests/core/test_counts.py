@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from flgames.core.counts import Counts, TrainingMeasure, oscillation
@@ -37,3 +40,31 @@ def test_each_client_stands_for_its_own_size() -> None:
 def test_oscillation() -> None:
     assert oscillation([0.8, 0.6, 0.8]) == pytest.approx(0.2)
     assert oscillation([0.5]) == 0
+
+
+@pytest.mark.parametrize("clients", [2, 10])
+@pytest.mark.parametrize("confidence", [2.0, 3.0])
+def test_margins_hold_for_what_is_drawn(clients: int, confidence: float) -> None:
+    """Spread and bias of 200 samples a client are seldom further below those of all 1,000 than their margins."""
+    torch.manual_seed(0)
+    wrong = torch.linspace(0.2, 0.3, clients)
+    everything = [(torch.rand(1000) < share).long() * torch.randint(1, 3, (1000,)) for share in wrong]
+    targets = torch.randint(0, 3, (1000,))
+
+    def counted(samples: Tensor) -> TrainingMeasure:
+        found = {}
+        for number, shifted in enumerate(everything):
+            pairs = 3 * targets[samples] + (targets[samples] + shifted[samples]) % 3
+            found[str(number)] = Counts(torch.bincount(pairs, minlength=9).reshape(3, 3), 0.0)
+        return TrainingMeasure(found, dict.fromkeys(found, 1000))
+
+    true = counted(torch.arange(1000))
+    assert true.spread_margin(confidence) == true.bias_margin(confidence) == 0
+
+    drawn = [counted(torch.randperm(1000)[:200]) for _ in range(500)]
+    chance = math.erfc(confidence / math.sqrt(2))
+    for off in (
+        [each.spread - each.spread_margin(confidence) > true.spread for each in drawn],
+        [each.bias - each.bias_margin(confidence) > true.bias for each in drawn],
+    ):
+        assert sum(off) / len(off) <= chance + 3 * math.sqrt(chance / len(off))

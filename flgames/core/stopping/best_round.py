@@ -74,9 +74,14 @@ class BestRound(StoppingRule):
             return False
         if self.score_by == "median":
             return True
-        spread = max(measure.spread - 2 * CONFIDENCE * measure.worst_error, 0.0)
-        at_best = measure.accuracy + CONFIDENCE * measure.standard_error - self.spread_penalty * spread
-        return not isinstance(standing, dict) or at_best > standing["score"]
+        return not isinstance(standing, dict) or self._at_best(measure) > standing["score"]
+
+    def _at_best(self, measure: TrainingMeasure) -> float:
+        """The pooled score that all samples might have, by those that were counted."""
+        spread = max(measure.spread - measure.spread_margin(CONFIDENCE), 0.0)
+        bias = max(measure.bias - measure.bias_margin(CONFIDENCE), 0.0)
+        accuracy = measure.accuracy + CONFIDENCE * measure.standard_error
+        return accuracy - self.spread_penalty * spread - self.bias_penalty * bias
 
     def judge(self, round_: int, measure: TrainingMeasure, standing: Standing) -> Verdict:
         if round_ < self.warm_start:

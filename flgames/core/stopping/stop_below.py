@@ -94,8 +94,8 @@ class StopBelow(StoppingRule):
         return Verdict(self.stops(round_, measure, armed), standing=armed or self.is_above(measure))
 
     def _surely_guarded(self, measure: TrainingMeasure) -> bool:
-        margin = 2 * CONFIDENCE * measure.worst_error
-        return measure.spread - margin > self.stop_spread or measure.bias - margin > self.stop_bias
+        differs = measure.spread - measure.spread_margin(CONFIDENCE) > self.stop_spread
+        return differs or measure.bias - measure.bias_margin(CONFIDENCE) > self.stop_bias
 
     def __str__(self) -> str:
         guards = {"spread": self.stop_spread, "bias": self.stop_bias}
