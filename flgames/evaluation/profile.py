@@ -17,6 +17,9 @@ from flgames.data.benchmarks.clients import HeldOut
 PROFILED = 2048
 """Images a forward pass. A model that normalises by batches sees so many at a time, so it decides what comes out."""
 
+BY_CHANCE = 0.01
+"""A difference between agree and conflict that even a model has which does not see the feature."""
+
 
 class InvarianceProfile(BaseModel):
     """How a model does on held-out images when the spurious feature agrees with the label and when it conflicts.
@@ -69,7 +72,7 @@ class InvarianceProfile(BaseModel):
     def reversed(self) -> bool:
         """Above the ceiling, and better where the spurious feature conflicts: it is used the wrong way round, which is
         not a better model. A model that does not see the feature can be above by chance: labels are drawn."""
-        return self.unseen > self.ceiling and self.conflict > self.agree
+        return self.unseen > self.ceiling and self.slope > BY_CHANCE
 
     def at(self, p: float) -> float:
         """Accuracy on a client whose spurious feature is flipped with probability p."""

@@ -52,10 +52,11 @@ def search(scope: Scope) -> list[Case]:
     """Every start of the weights with every pace of phi, stopped by the guarded rule. No other table shows its seed."""
     guarded = RULES["accuracy, spread and bias"]
     return [
-        Case({"method": each.title, "weights": weights, "phi": phi}, options, played, range(SEED, SEED + 1))
+        Case({"method": each.title, "weights": weights, "phi": phi}, options, played, range(SEED, SEED + 1), paper)
         for benchmark in scope.of(SMALL)
         for options in [on(benchmark)]
         for _, each in games(options, *SEARCHED)
+        for paper in [printed.unseen(options, each.title)]
         for weights, phi, tried in _settings(each)
         for played in [tried.model_copy(update=guarded)]
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -232,7 +233,7 @@ def categories(path: Path, title: str, lines: Lines) -> None:
             least = "≥ " if own[place].unstopped else ""
             column[1].annotate(f"{least}{mean:.0f}", (place, mean), ha="center", va="bottom", fontsize=9)
         for panel in column[:2]:
-            panel.set_xticks(range(len(own)), [name.replace(", ", ",\n") for name in names], fontsize=8)
+            panel.set_xticks(range(len(own)), [textwrap.fill(name, 16) for name in names], fontsize=8)
         for line, name, colour in zip(own, names, COLOURS, strict=False):
             _band(column[2], [played.train_curve for played in line.played], colour, name)
         column[2].set(xlabel="round", ylim=(0.2, 0.95))

@@ -61,6 +61,7 @@ def test_a_constant_is_flat_at_chance(held_out: HeldOut) -> None:
 def test_a_flat_model_above_the_ceiling_is_lucky_not_reversed() -> None:
     flat = InvarianceProfile(agree=0.753, conflict=0.753, flip_rate=0.0, unseen=0.753, unseen_p=0.9, ceiling=0.75)
     assert not flat.reversed
+    assert not flat.model_copy(update={"agree": flat.conflict - 0.005}).reversed, "by chance"
     assert flat.model_copy(update={"agree": 0.70, "conflict": 0.76, "flip_rate": 0.1}).reversed
 
 
