@@ -32,7 +32,9 @@ class Experiment:
     draws_settling: bool = False
     """Whether it is a picture of how a game is settled, which is played for it."""
     searches: bool = False
-    """Whether it is a search for a setting, which training clients choose: "all" leaves it out, as it fills no cell."""
+    """Whether it is a search for a setting, which training clients choose."""
+    is_apart: bool = False
+    """Whether "all" leaves it out: a search and what came of it fill no cell of the paper."""
     is_real: bool = False
     """Whether it is about real sites, and so ours: the paper has none."""
 
@@ -84,6 +86,14 @@ EXPERIMENTS = {
             "is there one that training clients would choose, and that works everywhere?",
             "v_games:search",
             searches=True,
+            is_apart=True,
+        ),
+        Experiment(
+            "table-v-chosen",
+            "V-FL Games with the setting that training clients choose",
+            "does one setting serve all eight?",
+            "v_games:with_chosen",
+            is_apart=True,
         ),
         Experiment(
             "table-memorised",
@@ -154,8 +164,8 @@ EXPERIMENTS = {
 
 
 def everything() -> list[Experiment]:
-    """All but searches, which are played only when they are asked for by name."""
-    return [each for each in EXPERIMENTS.values() if not each.searches]
+    """All but those that are played only when they are asked for by name."""
+    return [each for each in EXPERIMENTS.values() if not each.is_apart]
 
 
 def experiment(name: str) -> Experiment:

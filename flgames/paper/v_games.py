@@ -19,6 +19,9 @@ WEIGHTS = {"PyTorch's": "torch", "Keras's": "glorot"}
 PHI = {"moves as in the paper": 1, "moves a tenth": 10, "moves a hundredth": 100}
 """How fast phi moves, and by how much slower that is."""
 
+CHOSEN = ("Keras's", "moves a hundredth")
+"""What training clients choose of all that the search tries: weights and phi."""
+
 SEARCHED = ("v-fl-games", "v-fl-games-smooth")
 """What the search plays: a full-batch phi (Fast) takes hours for a trial."""
 
@@ -59,6 +62,19 @@ def search(scope: Scope) -> list[Case]:
         for paper in [printed.unseen(options, each.title)]
         for weights, phi, tried in _settings(each)
         for played in [tried.model_copy(update=guarded)]
+    ]
+
+
+def with_chosen(scope: Scope) -> list[Case]:
+    """The main table's V-FL Games, Fast ones too, with the setting that was chosen; stopped by the guarded rule."""
+    weights, phi = CHOSEN
+    return [
+        Case({"method": case.entry.title}, case.options, played, scope.first(1), case.paper, case.paper_rounds)
+        for benchmark in scope.of(SMALL)
+        for case in main_games(scope, benchmark)
+        if case.entry.config["representation"] == "variable"
+        for tried in [_slower(_starting(case.entry, WEIGHTS[weights]), PHI[phi])]
+        for played in [tried.model_copy(update=RULES["accuracy, spread and bias"])]
     ]
 
 

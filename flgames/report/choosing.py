@@ -32,7 +32,9 @@ def chosen(lines: Sequence[Line]) -> str:
     scores = {
         setting: [score(played.result) for line in own for played in line.played] for setting, own in tried.items()
     }
-    order = sorted(tried, key=lambda setting: -fmean(scores[setting]) if scores[setting] else 1.0)
+    whole = {setting: len(scores[setting]) == len(own) for setting, own in tried.items()}
+    # A mean over some of the games would be compared with one over all: such a setting stands at the end.
+    order = sorted(tried, key=lambda setting: (not whole[setting], -fmean(scores[setting] or [0.0])))
     columns = [*names, "score", "lowest", "games"]
     rows = [
         [*setting, *([f"{fmean(own):.3f}", f"{min(own):.3f}"] if own else ["", ""]), f"{len(own)} of {len(games)}"]

@@ -15,7 +15,7 @@ from flgames.cli import app
 from flgames.core.knobs import Plain
 from flgames.core.stopping.stop_below import StopBelow
 from flgames.evaluation.profile import InvarianceProfile
-from flgames.paper import ablations, experiments, worth
+from flgames.paper import ablations, experiments, v_games, worth
 from flgames.paper import printed as paper
 from flgames.paper.case import Case, on
 from flgames.paper.experiments import EXPERIMENTS
@@ -34,14 +34,16 @@ from flgames.waiting.forecast import Forecast
 from tests.benchmarks import make_small
 
 NAMES = [
-    "table-accuracy", "table-rounds", "table-stopping", "table-initialisation", "table-phi", "table-v-search",
-    "table-memorised", "table-sprites", "table-classes", "table-clients", "figure-clients",
-    "figure-memory", "figure-fast", "figure-exact-response",
+    "table-accuracy", "table-rounds", "table-stopping", "table-initialisation", "table-phi",
+    "table-v-search", "table-v-chosen", "table-memorised", "table-sprites", "table-classes", "table-clients",
+    "figure-clients", "figure-memory", "figure-fast", "figure-exact-response",
     "figure-participation", "figure-lime", "settled-games", "figure-settling", "figure-datasets",
 ]  # fmt: skip
 """Tables and figures of the paper."""
 
-QUICK = [name for name in NAMES if name not in ("table-v-search", "table-sprites")]
+COMMITTED = Path(__file__).parents[2] / "results"
+
+QUICK = [name for name in NAMES if name not in ("table-v-search", "table-v-chosen", "table-sprites")]
 """Those that "all" plays on the embedded digits: a search is played by its name only, and digits are no sprites."""
 
 REAL = ["real-fars", "real-rand-health", "real-digits"]
@@ -95,6 +97,16 @@ def test_the_search_tries_every_setting_on_a_seed_that_no_table_shows() -> None:
     assert len({match.key for case in search for match in case.matches()}) == 6 * 8
     assert {match.seed for case in search for match in case.matches()} == {100}
     assert EXPERIMENTS["table-v-search"] not in experiments.everything()
+
+
+def test_what_training_clients_chose_is_played_in_all_eight_cells() -> None:
+    ranked = (COMMITTED / "table-v-search.md").read_text().split("## What training clients would choose")[1]
+    best = [line for line in ranked.splitlines() if line.startswith("| ")][2]
+    assert best.startswith(f"| {' | '.join(v_games.CHOSEN)} | ")
+    searched = [case.entry for case in cases("table-v-search") if tuple(case.labels.values())[1:] == v_games.CHOSEN]
+    chosen = cases("table-v-chosen")
+    assert len(chosen) == 8
+    assert sum(case.entry in searched for case in chosen) == 4, "the other four are Fast, which was not searched"
 
 
 def test_training_clients_choose_a_setting_by_how_little_they_differ() -> None:

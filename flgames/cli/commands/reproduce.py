@@ -163,7 +163,7 @@ def _list(scope: Scope, store: Store, console: Console) -> None:
         console.print(f"{each.name}: {each.asks}", soft_wrap=True)
     console.print(
         "A cell is empty while no seed of it has been played. Times are those of matches that were played here or "
-        "elsewhere, with other seeds if need be, else guesses. A match that two of them share is played once, and a search only when its name is given. --seeds 5 "
+        "elsewhere, with other seeds if need be, else guesses. A match that two of them share is played once, and a search, and what came of it, only when its name is given. --seeds 5 "
         "shows what five seeds everywhere take, --quick what the small versions take."
     )
 
