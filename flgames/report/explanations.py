@@ -40,9 +40,12 @@ def explain_games(
     return explained, flip_rates
 
 
-def draw_explanations(path: Path, title: str, explained: Explained, noun: str) -> None:
-    """Orange segments speak for the prediction, purple ones against it; the bar is the spurious feature's share."""
-    first = next(iter(explained.values()))
+def draw_explanations(path: Path, title: str, explained: Explained, noun: str, drawn: int | None = None) -> None:
+    """Orange segments speak for the prediction, purple ones against it; below is the spurious feature's share.
+
+    Only the first few are ``drawn``; the share of a model is the mean over all of them.
+    """
+    first = next(iter(explained.values()))[:drawn]
     size = (1.5 * len(first) + 2.2, 1.95 * (1 + len(explained)) + 0.9)
     figure, panels = pyplot.subplots(1 + len(explained), len(first), figsize=size, squeeze=False, layout="constrained")
     for panel, each in zip(panels[0], first, strict=True):
@@ -50,8 +53,8 @@ def draw_explanations(path: Path, title: str, explained: Explained, noun: str) -
         panel.set_title(f"label {each.label}", fontsize=9)
     panels[0][0].set_ylabel("input", fontsize=9)
     for row, (name, explanations) in zip(panels[1:], explained.items(), strict=True):
-        largest = max(max(abs(each.spurious), float(np.abs(each.mask).max())) for each in explanations)
-        for panel, each in zip(row, explanations, strict=True):
+        largest = max(max(abs(each.spurious), float(np.abs(each.mask).max())) for each in explanations[:drawn])
+        for panel, each in zip(row, explanations[:drawn], strict=True):
             panel.imshow(each.image.mean(2), cmap="gray_r", alpha=0.25, interpolation="nearest")
             panel.imshow(
                 np.ma.masked_equal(each.mask, 0), cmap="PuOr_r", vmin=-largest, vmax=largest, alpha=0.85,
@@ -61,7 +64,8 @@ def draw_explanations(path: Path, title: str, explained: Explained, noun: str) -
             panel.set_title(f"says {each.prediction}{right}", fontsize=8)
             panel.set_xlabel(f"{noun} {each.share:.0%}", fontsize=9, color=UNSEEN if each.share > 0.5 else GREY)
         wrapped = textwrap.fill(name, 20)
-        row[0].set_ylabel(f"{wrapped}\n{noun}: {_mean(explanations):.0%}", fontsize=9)
+        images = f"\nof {len(explanations)} images" if drawn else ""
+        row[0].set_ylabel(f"{wrapped}\n{noun}: {_mean(explanations):.0%}{images}", fontsize=9)
     for panel in panels.flat:
         panel.set(xticks=[], yticks=[])
     figure.suptitle(f"{title}\norange speaks for what is said, purple against; below: the share of {noun}", fontsize=11)

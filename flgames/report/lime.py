@@ -31,9 +31,8 @@ def show_lime(stem: Path, lines: Sequence[Line], store: Store, console: Console)
     games = {label: (store.folder(match), match) for label, match in firsts.items()}
     explained, flip_rates = explain_games(games, IMAGES)
     noun = source.feature.noun
-    pictures = {name: explanations[:DRAWN] for name, explanations in explained.items()}
     picture, table = stem.with_suffix(".png"), stem.with_name(stem.name + "-shares.csv")
-    draw_explanations(picture, f"{source.title}, seed {seed}: explained by LIME", pictures, noun)
+    draw_explanations(picture, f"{source.title}, seed {seed}: explained by LIME", explained, noun, DRAWN)
     console.print(share_table(f"{source.title}: what {noun} takes of a prediction, %", explained, flip_rates, noun))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
