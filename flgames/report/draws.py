@@ -240,29 +240,30 @@ MEAN_AND_TENTH: Sequence[Mark] = (
     (-0.14, "mean", "mean over unseen sites", COLOURS[1]),
     (0.14, "tenth", "10th percentile", COLOURS[0]),
 )
+EACH_IN_TURN: Sequence[Mark] = ((0.0, "mean", "mean over unseen sites (bars: 95%)", COLOURS[1]),)
+"""Where a draw has one unseen site, which is its own mean and 10th percentile."""
 
 
 def draw(path: Path, tables: Sequence[DrawsTable]) -> None:
-    """A panel a table: the paired difference to FedAvg of every method, with its interval, in mean and 10th
-    percentile."""
+    """A panel a table: the paired difference to FedAvg of every method, with its interval, in mean and, of several
+    unseen sites, 10th percentile."""
     compared = [row for row in tables[0].rows if row.slug not in (AGAINST, "constant")]
     size = (4.2 * len(tables) + 2.2, 0.36 * len(compared) + 1.8)
     figure, panels = pyplot.subplots(1, len(tables), figsize=size, sharey=True, squeeze=False, layout="constrained")
     for panel, table in zip(panels[0], tables, strict=True):
         against = table.against
         assert against is not None, "differences are to FedAvg"
-        draw_differences(panel, [row for row in table.rows if row.slug not in (AGAINST, "constant")], against)
+        rows = [row for row in table.rows if row.slug not in (AGAINST, "constant")]
+        draw_differences(panel, rows, against, EACH_IN_TURN if against.in_turn else MEAN_AND_TENTH)
         panel.set_title(table.title, fontsize=9)
     panels[0][0].set_yticks(range(len(compared)), [row.title for row in compared])
-    panels[0][0].invert_yaxis()
+    panels[0][0].set_ylim(len(compared) - 0.5, -0.5)
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
     save(figure, path)
 
 
-def draw_differences(
-    panel: Axes, rows: Sequence[DrawsRow], against: DrawsRow, marks: Sequence[Mark] = MEAN_AND_TENTH
-) -> None:
+def draw_differences(panel: Axes, rows: Sequence[DrawsRow], against: DrawsRow, marks: Sequence[Mark]) -> None:
     """A line a method: how far it is above FedAvg in some measures, with intervals."""
     for offset, measure, label, colour in marks:
         found = [row.minus(against, measure) for row in rows]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import Result as Ran
+from matplotlib.figure import Figure
 from scipy.stats import t as student
 from typer.testing import CliRunner
 
@@ -27,7 +28,7 @@ from flgames.data.benchmarks.registry import NamedBenchmark, benchmark, sites_by
 from flgames.data.benchmarks.site_set import SiteSet
 from flgames.data.benchmarks.sites import Sites
 from flgames.report.difference import Difference
-from flgames.report.draws import DrawsRow, DrawsTable
+from flgames.report.draws import DrawsRow, DrawsTable, draw
 from flgames.runs import entries, presets
 from flgames.runs.compare import Comparison, drawn
 from flgames.runs.match import Match
@@ -243,6 +244,23 @@ def test_differences_are_paired() -> None:
     record = other.record(fedavg)
     assert (record["draws"], record["mean_minus_fedavg"], record["mean_wins"], record["mean_losses"]) == (2, 5, 2, 0)
     assert record["mean_minus_fedavg_half"] == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("unseen", "measures"),
+    [((13,), ["mean over unseen sites (bars: 95%)"]), ((13, 15), ["mean over unseen sites", "10th percentile"])],
+)
+def test_a_site_alone_is_drawn_once(
+    unseen: tuple[int, ...], measures: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One unseen site is its own mean and 10th percentile."""
+    seen: list[Figure] = []
+    monkeypatch.setattr("flgames.report.draws.save", lambda figure, path: seen.append(figure))
+    rows = [DrawsRow.of(slug, slug, [result(*unseen)] * 2) for slug in ("fedavg", "x")]
+    draw(tmp_path / "x.png", [DrawsTable("all", rows)])
+    panel = seen[0].axes[0]
+    assert panel.get_legend_handles_labels()[1] == measures
+    assert panel.get_ylim() == (0.5, -0.5), "room around a single method"
 
 
 class Remembered(Store):
