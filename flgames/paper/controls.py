@@ -16,12 +16,20 @@ from flgames.runs.names import NO_SHORTCUT
 MEMORISING = ("fedbn", "fedprox")
 """Baselines that stand at 99% training accuracy in the paper, with a quarter of the labels noise."""
 
-EPOCHS = {"colored-mnist": 300}
-MOST_EPOCHS = 150
-"""At most, on Colored MNIST and elsewhere, where learning rates are a quarter and 300 would not do either."""
+EPOCHS = 300
+"""At most."""
 
 PATIENCE = 30
 """Epochs without a higher training accuracy after which there is none to come."""
+
+RATE = 0.001
+"""Of learning, on both: what was chosen for Colored MNIST. The quarter of it that was chosen for 300 steps on Fashion
+MNIST had 87 to 92% training accuracy after 150 epochs."""
+
+MEASURED = 4096
+"""Training samples of a client that tell how much has been memorised."""
+
+PROBE_EVERY = 15
 
 HELD = 0.001
 """How strongly FedProx holds a client: with 0.1, which was chosen for 300 steps, training accuracy stands still."""
@@ -39,16 +47,17 @@ def memorised(scope: Scope) -> list[Case]:
         if case.entry.slug in MEMORISING
         for trained, played, seeds in (
             ("as in the main table", case.entry, case.seeds),
-            ("until it has memorised", by_heart(case.entry, EPOCHS.get(benchmark, MOST_EPOCHS)), scope.first(1)),
+            ("until it has memorised", by_heart(case.entry), scope.first(1)),
         )
     ]
 
 
-def by_heart(each: Entry, epochs: int) -> Entry:
+def by_heart(each: Entry) -> Entry:
     """The same method, an epoch a round, for as long as training accuracy rises."""
-    config = each.config | {"local_steps": "all"} | ({"mu": HELD} if "mu" in each.config else {})
+    longer = {"local_steps": "all", "learning_rate": RATE} | ({"mu": HELD} if "mu" in each.config else {})
     rule = BestRound(patience=PATIENCE, spread_penalty=0.0, bias_penalty=0.0)
-    return each.model_copy(update={"config": config, "rounds": epochs, "rule": rule})
+    curve = {"measure_samples": MEASURED, "probe_every": PROBE_EVERY}
+    return each.model_copy(update=curve | {"config": each.config | longer, "rounds": EPOCHS, "rule": rule})
 
 
 def sprites(scope: Scope) -> list[Case]:

@@ -34,6 +34,14 @@ def unseen(options: BenchmarkOptions, title: str) -> Figure | None:
     return None if changed else _main_table().get((options.benchmark, title))
 
 
+def training(benchmark: str, title: str) -> Figure | None:
+    """What the main table prints for a method's training clients."""
+    for row in _rows("accuracy"):
+        if (row["dataset"], _title(row)) == (benchmark, title):
+            return _figure(row, "train")
+    return None
+
+
 def rounds(benchmark: str, title: str) -> float | None:
     """How many rounds a method took to its equilibrium; not printed for Colored MNIST."""
     for row in _rows("rounds"):
@@ -70,8 +78,8 @@ def _title(row: dict[str, str]) -> str:
     return SCHEDULES[row["schedule"]] + row["algorithm"].replace("Smooth+Fast", "Smooth + Fast")
 
 
-def _figure(row: dict[str, str]) -> Figure:
-    return Figure(float(row["test_mean"]), float(row["test_std"]))
+def _figure(row: dict[str, str], of: str = "test") -> Figure:
+    return Figure(float(row[f"{of}_mean"]), float(row[f"{of}_std"]))
 
 
 def _rows(table: str) -> Iterator[dict[str, str]]:

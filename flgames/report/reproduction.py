@@ -23,6 +23,7 @@ from flgames.report.choosing import chosen
 from flgames.report.html.stored_pages import reproduction_page
 from flgames.report.lime import show_lime
 from flgames.report.lines import NOT_PLAYED, Line, csv_of, markdown
+from flgames.report.memorising import memorising
 from flgames.report.real_reproduction import show_real
 from flgames.report.remarks import majority_shares, remarks
 from flgames.report.rows import reference_rows
@@ -35,6 +36,7 @@ Draw = Callable[[Path, str, Sequence[Line]], None]
 PICTURES: dict[str, Draw] = {
     "table-accuracy": drawings.methods,
     "table-stopping": drawings.methods,
+    "table-memorised": memorising,
     "settled-games": drawings.methods,
     "figure-clients": drawings.clients,
     "figure-memory": drawings.curves,

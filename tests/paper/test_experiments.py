@@ -89,6 +89,8 @@ def test_memorising_is_the_same_baseline_trained_for_longer() -> None:
     assert usual.matches()[0].key == cases("table-accuracy")[2].matches()[0].key
     assert (long.entry.slug, long.entry.network, long.paper) == (usual.entry.slug, usual.entry.network, usual.paper)
     assert long.entry.config["local_steps"] == "all"
+    assert paper.training("colored-mnist", "FedBN") == paper.Figure(99.75, 0.11)
+    assert long.entry.probe_every, "a picture shows how the unseen client fares on the way there"
 
 
 def test_the_search_tries_every_setting_on_a_seed_that_no_table_shows() -> None:
@@ -316,7 +318,7 @@ def test_every_name_runs_and_leaves_its_files(everything: tuple[Path, str], name
         assert len(records) == len(EXPERIMENTS[name].cases(Scope(quick=True)))
         assert {record["seeds"] for record in records} == {"1"}
     assert (out / f"quick-{name}.png").exists() == (
-        name.startswith("figure") or name in ("table-accuracy", "table-stopping", "settled-games")
+        name.startswith("figure") or name in ("table-accuracy", "table-stopping", "table-memorised", "settled-games")
     )
 
 
