@@ -231,7 +231,9 @@ def categories(path: Path, title: str, lines: Lines) -> None:
         column[1].vlines(range(len(own)), [min(each) for each in rounds], [max(each) for each in rounds], color="black")
         for place, mean in enumerate(means):
             least = "≥ " if own[place].unstopped else ""
-            column[1].annotate(f"{least}{mean:.0f}", (place, mean), ha="center", va="bottom", fontsize=9)
+            above = (place, max(rounds[place]))
+            column[1].annotate(f"{least}{mean:.0f}", above, ha="center", va="bottom", fontsize=9)
+        column[1].margins(y=0.12)
         for panel in column[:2]:
             panel.set_xticks(range(len(own)), [textwrap.fill(name, 16) for name in names], fontsize=8)
         for line, name, colour in zip(own, names, COLOURS, strict=False):
