@@ -39,7 +39,7 @@ SPRITES = {"30,000": None, f"all {DIFFERENT['published'] - TEST:,}": ((DIFFERENT
 
 
 def memorised(scope: Scope) -> list[Case]:
-    """FedBN and FedProx as in the main table, and trained until training accuracy no longer rises."""
+    """FedBN and FedProx as in the main table, and trained for as long as training accuracy rises."""
     return [
         Case({"method": case.entry.title, "trained": trained}, case.options, played, seeds, case.paper)
         for benchmark in scope.of(SMALL)
@@ -47,7 +47,7 @@ def memorised(scope: Scope) -> list[Case]:
         if case.entry.slug in MEMORISING
         for trained, played, seeds in (
             ("as in the main table", case.entry, case.seeds),
-            ("until it has memorised", by_heart(case.entry), scope.first(1)),
+            (f"for up to {EPOCHS} epochs", by_heart(case.entry), scope.first(1)),
         )
     ]
 

@@ -97,7 +97,7 @@ EXPERIMENTS = {
         ),
         Experiment(
             "table-memorised",
-            "FedBN and FedProx, trained until they have memorised",
+            "FedBN and FedProx while they memorise",
             "are the paper's figures memorisation?",
             "controls:memorised",
         ),

@@ -36,10 +36,7 @@ def unseen(options: BenchmarkOptions, title: str) -> Figure | None:
 
 def training(benchmark: str, title: str) -> Figure | None:
     """What the main table prints for a method's training clients."""
-    for row in _rows("accuracy"):
-        if (row["dataset"], _title(row)) == (benchmark, title):
-            return _figure(row, "train")
-    return None
+    return _main_table("train").get((benchmark, title))
 
 
 def rounds(benchmark: str, title: str) -> float | None:
@@ -63,8 +60,8 @@ def with_clients(benchmark: str, schedule: str, clients: str) -> Figure | None:
 
 
 @functools.cache
-def _main_table() -> dict[tuple[str, str], Figure]:
-    return {(row["dataset"], _title(row)): _figure(row) for row in _rows("accuracy")}
+def _main_table(of: str = "test") -> dict[tuple[str, str], Figure]:
+    return {(row["dataset"], _title(row)): _figure(row, of) for row in _rows("accuracy")}
 
 
 def _cell(table: str, **where: str) -> Figure | None:

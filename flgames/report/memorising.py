@@ -9,6 +9,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 
 from flgames.paper import printed
+from flgames.paper.controls import PROBE_EVERY
 from flgames.report.drawings import by_section
 from flgames.report.lines import Line
 from flgames.report.plots import COLOURS, GREY, save
@@ -29,15 +30,16 @@ def memorising(path: Path, title: str, lines: Sequence[Line]) -> None:
         panel.grid(alpha=0.2)
         panel.legend(loc="upper left", fontsize=9)
     panels[0][0].set_ylabel("unseen client, %")
-    figure.suptitle(f"{title}: dots are {_between(lines)} epochs apart")
+    figure.suptitle(f"{title}: dots are {PROBE_EVERY} epochs apart")
     save(figure, path)
 
 
 def _path(panel: Axes, line: Line, colour: str) -> None:
-    for played in line.played:
+    for number, played in enumerate(line.played):
+        label = None if number else f"{line.row.title}, here"
         learnt = [100 * played.train_curve[int(round_)] for round_ in played.probes.get("round", [])]
         unseen = [100 * each for each in played.probes.get("unseen", [])]
-        panel.plot(learnt, unseen, "o-", color=colour, markersize=4, linewidth=1, label=f"{line.row.title}, here")
+        panel.plot(learnt, unseen, "o-", color=colour, markersize=4, linewidth=1, label=label)
 
 
 def _printed(panel: Axes, line: Line, colour: str) -> None:
@@ -54,7 +56,3 @@ def _printed(panel: Axes, line: Line, colour: str) -> None:
             markeredgecolor="black",
             label=f"{line.row.title}, the paper",
         )
-
-
-def _between(lines: Sequence[Line]) -> int:
-    return max(line.case.entry.probe_every for line in lines)
